@@ -56,6 +56,11 @@ class Link(TypedDict, total=False):
             up to this size and falls by each packet's length, below 0 by the last. A wire takes a packet's
             length over its rate for each. With --engine linux not all of it: a BPF qdisc's own shaper has no
             bucket
+        shaper: `"htb"`, `"tbf"` (without it: `"htb"`): with `burst`, by which rule of Linux's packets leave.
+            `tbf`: when there is credit for the whole packet. It is taken from the discipline when the one
+            before it leaves, waits for credit on the link as on a wire, and fills the buffer until it leaves;
+            the `burst` is a packet at least. With --engine linux not all of it: there the wait for credit is
+            part of the sojourn
         police: `true`, `false` (without it: `false`): no packet waits: those that the discipline lets in go
             on at once, and the queue that it sees is only counted, filled by them and emptied at the rate of
             the link, byte by byte (of a `trace` by its opportunities). A policer, with a threshold in bytes
@@ -91,6 +96,7 @@ class Link(TypedDict, total=False):
     period: str | timedelta
     trace: str | os.PathLike[str]
     burst: str
+    shaper: Literal["htb", "tbf"]
     police: bool
     late_marks: bool
     delay: str | timedelta
@@ -120,6 +126,11 @@ class Ports(TypedDict, total=False):
             up to this size and falls by each packet's length, below 0 by the last. A wire takes a packet's
             length over its rate for each. With --engine linux not all of it: a BPF qdisc's own shaper has no
             bucket
+        shaper: `"htb"`, `"tbf"` (without it: `"htb"`): with `burst`, by which rule of Linux's packets leave.
+            `tbf`: when there is credit for the whole packet. It is taken from the discipline when the one
+            before it leaves, waits for credit on the link as on a wire, and fills the buffer until it leaves;
+            the `burst` is a packet at least. With --engine linux not all of it: there the wait for credit is
+            part of the sojourn
         police: `true`, `false` (without it: `false`): no packet waits: those that the discipline lets in go
             on at once, and the queue that it sees is only counted, filled by them and emptied at the rate of
             the link, byte by byte (of a `trace` by its opportunities). A policer, with a threshold in bytes
@@ -155,6 +166,7 @@ class Ports(TypedDict, total=False):
     period: str | timedelta
     trace: str | os.PathLike[str]
     burst: str
+    shaper: Literal["htb", "tbf"]
     police: bool
     late_marks: bool
     delay: str | timedelta

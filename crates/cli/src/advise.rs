@@ -2,26 +2,35 @@
 
 use crate::args::Advise;
 use crate::compare::{Progress, on_interrupt, unwritable};
+use crate::reproduce::{not_resumed, resumed_folder};
+use crate::words::plural;
 use crate::{Failure, cost, doing, print};
 use queuewright_aqm::FRAME_BYTES;
 use queuewright_engine::{Engine, ItemEvent};
+use queuewright_experiments::{Record, Store, Unit};
 use queuewright_linux::{Host, host, qdiscs, safe};
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::spec::PortSpec;
-use queuewright_scenario::{Draft, Flags, RunSpec, Scenario};
+use queuewright_scenario::{Draft, Flags, RunSpec, Scenario, read_text};
 use queuewright_suite::advise::{
     Access, Advice, BY_TC, FIRST, Line, NOW, PutOn, SHARES, Subject, Table, Use, Wanted, best_of, judged,
     measured, pages, pages_file, scenario, simplest_first,
 };
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where results go without `--out`.
 const BASE: &str = "queuewright-advice";
+/// In the folder: what was asked, every run, and the scenario that it is about, if it is.
+const ASKED: &str = "asked.json";
+const RUNS: &str = "runs.jsonl";
+const SCENARIO: &str = "scenario.toml";
 /// Draws with which all are tried, those with which the better half is, and the first of those with which the best are: none of them chose which
 /// these are.
 const HALVES: [Numbers; 2] = [1..=FIRST / 2, FIRST / 2 + 1..=FIRST];
@@ -39,28 +48,77 @@ const WORK: f64 = 42e9;
 /// Numbers of draws: households, or seeds.
 type Numbers = std::ops::RangeInclusive<u64>;
 
+/// What a folder remembers of the command's words.
+#[derive(Serialize, Deserialize)]
+struct Question {
+    file: Option<PathBuf>,
+    rate: Option<String>,
+    rtt: String,
+    access: String,
+    uses: Option<String>,
+    aqm: Option<String>,
+    tc: bool,
+    kernel: Option<String>,
+    check: u8,
+    dev: String,
+}
+
+impl Question {
+    fn of(a: &Advise) -> Question {
+        Question {
+            file: a.file.clone(),
+            rate: a.rate.clone(),
+            rtt: a.rtt.clone(),
+            access: a.access.clone(),
+            uses: a.uses.clone(),
+            aqm: a.aqm.clone(),
+            tc: a.tc,
+            kernel: a.kernel.clone(),
+            check: a.check,
+            dev: a.dev.clone(),
+        }
+    }
+}
+
 pub fn advise(a: &Advise) -> Result<(), Failure> {
-    let mut asked = Asked::read(a)?;
-    let free = a.aqm.is_none() && a.kernel.is_none() && !a.tc;
-    let all = asked.candidates(candidates(a)?, free)?;
-    let folder = new_folder(a.out.as_deref().unwrap_or(Path::new(BASE)), "advice").map_err(unwritable)?;
-    asked.keep(&folder)?;
-    let stop = on_interrupt()?;
-    let run = |asked: &Asked, numbers: Numbers, labels: &[String], table: &mut Table| {
-        draws(asked, numbers, labels, a.jobs.count(), &stop, table, &folder)
+    let base = a.out.as_deref().unwrap_or(Path::new(BASE));
+    let resumed = if a.resume { Some(resumed_folder(base, ASKED)?) } else { None };
+    let q = match &resumed {
+        None => Question::of(a),
+        Some((_, path)) => {
+            let text = read_text(path, queuewright_scenario::limits::RESUMED.bytes);
+            let text = text.map_err(|e| not_resumed(path, &e))?;
+            serde_json::from_str(&text).map_err(|e| not_resumed(path, &e))?
+        }
     };
+    let mut asked = Asked::read(&q, resumed.as_ref().map(|(folder, _)| folder.join(SCENARIO)))?;
+    let free = q.aqm.is_none() && q.kernel.is_none() && !q.tc;
+    let all = asked.candidates(candidates(&q)?, free)?;
+    let folder = match resumed {
+        Some((folder, _)) => folder,
+        None => {
+            let folder = new_folder(base, "advice").map_err(unwritable)?;
+            asked.keep(&folder)?;
+            let text = format!("{:#}\n", json!(q));
+            replace(&folder.join(ASKED), text.as_bytes()).map_err(unwritable)?;
+            folder
+        }
+    };
+    // What it is of stands beside it.
+    let store = Store::open(&folder.join(RUNS), "advice")?;
+    let mut runs = Runs { jobs: a.jobs.count(), stop: on_interrupt()?, folder, store };
     doing::now("the draws");
     let mut tried = Table::new();
     let mut work = 0.0;
     if let Subject::Line(_) = &asked.subject {
-        work += share(&mut asked, &all, a.jobs.count(), &stop, &folder)?;
+        work += runs.share(&mut asked, &all)?;
     }
     let (mut first, mut better) = (0.0, all.clone());
     for half in HALVES {
         if first < LIGHT {
-            first += run(&asked, half, &better, &mut tried)?;
+            first += runs.draws(&asked, half, &better, &mut tried)?;
             asked.learn(&tried);
-            better = best_of(&tried, &asked.subject, &better, &asked.own, all.len() / 2);
+            better = best_of(&tried, &asked.subject, &better, &asked.own, (all.len() / 2).max(KEPT));
         }
     }
     work += first;
@@ -69,7 +127,7 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     let (mut table, mut made, set) = (Table::new(), 0, subject.set());
     let choice = loop {
         let first = JUDGED + made;
-        let of_these = run(&asked, first..=first + set - 1, &kept, &mut table)?;
+        let of_these = runs.draws(&asked, first..=first + set - 1, &kept, &mut table)?;
         (work, made) = (work + of_these, made + set);
         let choice = judged(&table, &subject, &kept);
         // These, the next, and a set that is kept apart.
@@ -80,10 +138,10 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     // Held out: the advice stands before these are made.
     let mut apart = Vec::new();
     // A thorough check asks whether the first draws have left the best behind, too.
-    let all_apart = a.check > 1 || kept.len() == all.len();
-    for number in 0..u64::from(a.check) {
+    let all_apart = q.check > 1 || kept.len() == all.len();
+    for number in 0..u64::from(q.check) {
         let (first, mut of_set) = (APART + number * set, Table::new());
-        run(&asked, first..=first + set - 1, if all_apart { &all } else { &kept }, &mut of_set)?;
+        runs.draws(&asked, first..=first + set - 1, if all_apart { &all } else { &kept }, &mut of_set)?;
         apart.push(of_set);
     }
     let chosen = kept[choice.chosen].as_str();
@@ -97,21 +155,21 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
         choice,
         all_apart,
         written,
-        dev: &a.dev,
+        dev: &q.dev,
         needs: &needs,
     };
     if !advice.is_measured() {
         return Err(Failure::Input(format!(
             "nothing that is wanted was measured in any run: no advice; the runs' scenarios are in {}",
-            folder.display()
+            runs.folder.display()
         )));
     }
     let text = advice.words();
-    replace(&folder.join("advice.md"), advice.page(&text).as_bytes())
-        .map_err(|e| Failure::Run(e.to_string()))?;
+    let page = runs.folder.join("advice.md");
+    replace(&page, advice.page(&text).as_bytes()).map_err(|e| Failure::Run(e.to_string()))?;
     match a.json {
         true => print(&format!("{:#}\n", advice.json())),
-        false => print(&format!("{text}\npages: {}\n", folder.join("advice.md").display())),
+        false => print(&format!("{text}\npages: {}\n", page.display())),
     }
 }
 
@@ -127,9 +185,10 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(a: &Advise) -> Result<Asked, Failure> {
+    /// What is asked; of a scenario the copy is read, if there is one.
+    fn read(a: &Question, copy: Option<PathBuf>) -> Result<Asked, Failure> {
         if let Some(path) = &a.file {
-            let draft = Draft::read(path)?;
+            let draft = Draft::read(copy.as_deref().unwrap_or(path))?;
             let scenario = draft.scenario()?;
             let now = scenario.disciplines[0].label.clone();
             let runs = scenario.runs()?;
@@ -237,7 +296,7 @@ impl Asked {
                 let lost = |e: std::io::Error| Failure::Run(e.to_string());
                 let unwritten = |e: queuewright_report::Error| Failure::Run(e.to_string());
                 let (copy, files) = draft.scenario()?.standing_alone();
-                replace(&folder.join("scenario.toml"), copy.to_toml().as_bytes()).map_err(unwritten)?;
+                replace(&folder.join(SCENARIO), copy.to_toml().as_bytes()).map_err(unwritten)?;
                 for (name, file) in files {
                     replace(&folder.join(name), file.open().map_err(lost)?).map_err(unwritten)?;
                 }
@@ -307,37 +366,103 @@ impl Asked {
     }
 }
 
-/// Which share of a line is shaped to: the largest that is not shown to be worse than the best, with FQ-CoDel (else the first of these labels) on the
-/// first households. Gives the work of the runs.
-fn share(
-    asked: &mut Asked,
-    labels: &[String],
+/// Makes runs, and keeps them.
+struct Runs {
     jobs: usize,
-    stop: &Arc<AtomicBool>,
-    folder: &Path,
-) -> Result<f64, Failure> {
-    let with = labels.iter().find(|l| *l == "fq-codel").or(labels.iter().find(|l| *l != NOW)).cloned();
-    let Some(with) = with else { return Ok(0.0) };
-    let (mut work, mut table, mut shares) = (0.0, Table::new(), Vec::new());
-    let set = |asked: &mut Asked, percent: u64| {
-        if let Subject::Line(line) = &mut asked.subject {
-            line.down_percent = percent;
+    stop: Arc<AtomicBool>,
+    folder: PathBuf,
+    store: Store,
+}
+
+impl Runs {
+    /// Which share of a line is shaped to: the largest that is not shown to be worse than the best, with FQ-CoDel (else the first of these labels)
+    /// on the first households. Gives the work of the runs.
+    fn share(&mut self, asked: &mut Asked, labels: &[String]) -> Result<f64, Failure> {
+        let with = labels.iter().find(|l| *l == "fq-codel").or(labels.iter().find(|l| *l != NOW)).cloned();
+        let Some(with) = with else { return Ok(0.0) };
+        let (mut work, mut table, mut shares) = (0.0, Table::new(), Vec::new());
+        let set = |asked: &mut Asked, percent: u64| {
+            if let Subject::Line(line) = &mut asked.subject {
+                line.down_percent = percent;
+            }
+        };
+        for percent in SHARES {
+            set(asked, percent);
+            let name = format!("{percent} %");
+            let mut of_share = Table::new();
+            work += self.draws(asked, 1..=FIRST, slice::from_ref(&with), &mut of_share)?;
+            for (number, mut draw) in of_share {
+                let got = draw.remove(&with).map(|got| (name.clone(), got));
+                table.entry(number).or_default().extend(got);
+            }
+            shares.push(name);
         }
-    };
-    for percent in SHARES {
-        set(asked, percent);
-        let name = format!("{percent} %");
-        let mut of_share = Table::new();
-        work += draws(asked, 1..=FIRST, slice::from_ref(&with), jobs, stop, &mut of_share, folder)?;
-        for (number, mut draw) in of_share {
-            let got = draw.remove(&with).map(|got| (name.clone(), got));
-            table.entry(number).or_default().extend(got);
-        }
-        shares.push(name);
+        let choice = judged(&table, &asked.subject, &shares);
+        set(asked, SHARES[choice.chosen]);
+        Ok(work)
     }
-    let choice = judged(&table, &asked.subject, &shares);
-    set(asked, SHARES[choice.chosen]);
-    Ok(work)
+
+    /// Makes the runs of these draws with these labels that are not there yet, and adds what each got. Gives the work of them all.
+    fn draws(
+        &mut self,
+        asked: &Asked,
+        numbers: Numbers,
+        labels: &[String],
+        table: &mut Table,
+    ) -> Result<f64, Failure> {
+        let case = match &asked.subject {
+            Subject::Line(line) => line.down_percent as usize,
+            Subject::File { .. } => 0,
+        };
+        let (mut specs, mut units): (Vec<RunSpec>, Vec<Unit>) = (Vec::new(), Vec::new());
+        let mut work = 0.0;
+        for number in numbers {
+            for (label, spec) in asked.specs(number, labels, &self.folder)? {
+                work += cost::work(&spec);
+                let unit = Unit { case, discipline: label, seed: number };
+                match self.store.get(&unit) {
+                    Some(kept) => {
+                        table.entry(number).or_default().insert(unit.discipline, kept.measures.clone());
+                    }
+                    None => {
+                        units.push(unit);
+                        specs.push(spec);
+                    }
+                }
+            }
+        }
+        let mut progress = Progress::new(&specs);
+        let mut failed = None;
+        let (stop, store) = (&self.stop, &mut self.store);
+        Engine::Sim.run_all(&specs, self.jobs, stop, |i, step| match step {
+            ItemEvent::At(at) => progress.at(i, at),
+            ItemEvent::Done(Ok(None)) => {}
+            ItemEvent::Done(Err(e)) => {
+                failed.get_or_insert(format!("draw {} with {}: {e}", units[i].seed, units[i].discipline));
+                stop.store(true, Ordering::Relaxed);
+            }
+            ItemEvent::Done(Ok(Some(run))) => {
+                progress.done(i);
+                let (unit, mut got) = (&units[i], measured(&run));
+                // What has no value is not there: JSON knows no other.
+                got.retain(|_, value| value.is_finite());
+                if let Err(e) = store.add(Record::plain(unit, got.clone())) {
+                    failed.get_or_insert(e.to_string());
+                    stop.store(true, Ordering::Relaxed);
+                }
+                table.entry(unit.seed).or_default().insert(unit.discipline.clone(), got);
+            }
+        });
+        progress.end();
+        match failed {
+            Some(error) => Err(Failure::Run(error)),
+            None if self.stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(format!(
+                "interrupted; {} finished; go on with --resume",
+                plural(self.store.len(), "run")
+            ))),
+            None => Ok(work),
+        }
+    }
 }
 
 /// The name in what `--aqm` has: `codel` of `codel:target=10ms`.
@@ -346,7 +471,7 @@ fn name_of(written: &str) -> &str {
 }
 
 /// The disciplines to choose from, the simplest first.
-fn candidates(a: &Advise) -> Result<Vec<String>, Failure> {
+fn candidates(a: &Question) -> Result<Vec<String>, Failure> {
     let ways = [a.aqm.is_some(), a.tc, a.kernel.is_some()];
     if ways.iter().filter(|w| **w).count() > 1 {
         return Err(Failure::Input(
@@ -419,48 +544,6 @@ fn needs(written: &str, shaped: bool) -> String {
         "{name} needs Linux {} with BPF qdiscs{front}; `queuewright doctor` says what a machine has. --tc and --kernel choose from less.\n\n",
         Host::Qdisc.first_linux()
     )
-}
-
-/// Makes the runs of these draws with these labels, and adds what each got. Gives the work of the runs.
-fn draws(
-    asked: &Asked,
-    numbers: Numbers,
-    labels: &[String],
-    jobs: usize,
-    stop: &Arc<AtomicBool>,
-    table: &mut Table,
-    folder: &Path,
-) -> Result<f64, Failure> {
-    let (mut specs, mut of): (Vec<RunSpec>, Vec<(u64, String)>) = (Vec::new(), Vec::new());
-    for number in numbers {
-        for (label, spec) in asked.specs(number, labels, folder)? {
-            of.push((number, label));
-            specs.push(spec);
-        }
-    }
-    let mut progress = Progress::new(&specs);
-    let mut failed = None;
-    Engine::Sim.run_all(&specs, jobs, stop, |i, step| match step {
-        ItemEvent::At(at) => progress.at(i, at),
-        ItemEvent::Done(Ok(None)) => {}
-        ItemEvent::Done(Err(e)) => {
-            failed.get_or_insert(format!("draw {} with {}: {e}", of[i].0, of[i].1));
-            stop.store(true, Ordering::Relaxed);
-        }
-        ItemEvent::Done(Ok(Some(run))) => {
-            progress.done(i);
-            table.entry(of[i].0).or_default().insert(of[i].1.clone(), measured(&run));
-        }
-    });
-    progress.end();
-    match failed {
-        Some(error) => Err(Failure::Run(error)),
-        None if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(format!(
-            "interrupted; what it was to advise on is in {}",
-            folder.display()
-        ))),
-        None => Ok(specs.iter().map(cost::work).sum()),
-    }
 }
 
 #[cfg(test)]

@@ -342,16 +342,18 @@ pub struct Suite {
 #[command(after_help = "\
 Households on the line are drawn at random: their round-trip times, how much is downloaded and
 uploaded beside calls, games, video and pages, and by which congestion controls. Every discipline is
-tried on eight of them, the best five on sixteen others or more. Of those that are less than 0.02 of the
+tried on four of them, the better half on four more, and the best four on sixteen others or more. Of those that are less than 0.02 of the
 score behind the best, and not shown to be worse, the simplest to have is advised: what is there now, then
 what tc has, then ours. Sixteen other households check the advice. Of a scenario its seeds are what is
 drawn, and its first discipline is what is there now.
+Every run is kept in the folder of results: after Ctrl-C --resume goes on.
 
 Examples:
   queuewright advise --rate 100mbit/20mbit --access cable
   queuewright advise --rate 20mbit/5mbit --access dsl --for calls,games --tc
   queuewright advise --rate 500mbit --rtt 5ms..40ms --access fibre --dev eth1 --kernel 6.12
-  queuewright advise my-link.toml")]
+  queuewright advise my-link.toml
+  queuewright advise --resume")]
 pub struct Advise {
     /// A scenario to advise on, instead of a household's line
     #[arg(value_name = "SCENARIO", conflicts_with_all = ["rate", "rtt", "access", "uses"])]
@@ -383,6 +385,9 @@ pub struct Advise {
     /// Device, in the commands that are printed
     #[arg(long, value_name = "DEV", default_value = "eth0", value_parser = device())]
     pub dev: String,
+    /// Go on with the newest folder, which was interrupted
+    #[arg(long, conflicts_with_all = ["file", "rate", "rtt", "access", "uses", "aqm", "tc", "kernel", "check", "dev"])]
+    pub resume: bool,
     /// Print the advice as JSON
     #[arg(long)]
     pub json: bool,

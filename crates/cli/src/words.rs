@@ -1,7 +1,7 @@
 //! A scenario in words: what `check` prints.
 
 use queuewright_scenario::packet::FULL_BYTES;
-use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Stack};
+use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Shaper, Stack};
 use queuewright_scenario::units::{Range, Unit};
 use queuewright_scenario::{
     ArrivalPattern, Client, Discipline, Flows, InitialWindow, Link, LinkRate, PageLoads, Pages, Pause,
@@ -115,7 +115,8 @@ fn link(port: &Link, index: usize, stack: Stack, runs: &[RunSpec]) -> String {
         }
     };
     if let Some(bytes) = port.burst_bytes {
-        let _ = write!(out, " in bursts of {}", Unit::Bytes.show(bytes));
+        let by = if port.shaper == Shaper::Tbf { " by tbf" } else { "" };
+        let _ = write!(out, " in bursts of {}{by}", Unit::Bytes.show(bytes));
     }
     if port.overhead_bytes != stack.overhead_bytes() {
         let _ = write!(out, ", overhead {}", Unit::Bytes.show(port.overhead_bytes.into()));
@@ -398,6 +399,7 @@ mod tests {
         (&keys::LINK, "period", "schedule = [['0s', '1mbit'], ['1s', '2mbit']]", "'2s'", "-"),
         (&keys::LINK, "trace", "", "'trace'", "'./trace'"),
         (&keys::LINK, "burst", LINK, "'3kb'", "-"),
+        (&keys::LINK, "shaper", "rate = '10mbit'\nburst = '3kb'", "'tbf'", "-"),
         (&keys::LINK, "police", LINK, "true", "-"),
         (&keys::LINK, "late_marks", LINK, "true", "-"),
         (&keys::LINK, "late_marks", LINK, "false", "-"),

@@ -6,6 +6,7 @@ use queuewright_lab::random::{Draw, draw};
 use queuewright_lab::validate::Row;
 use queuewright_testing::wait_for;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -319,6 +320,7 @@ fn check_says_what_a_link_does() {
     let small = std::fs::read_to_string(dir.path().join("small.toml")).expect("a file");
     for (keys, words) in [
         ("burst = \"3028b\"", "10mbit in bursts of 3028b, buffer "),
+        ("burst = \"3028b\"\nshaper = \"tbf\"", "10mbit in bursts of 3028b by tbf, buffer "),
         ("overhead = \"18b\"", "10mbit, overhead 18b, buffer "),
         ("overhead = \"14b\"", "10mbit, buffer "),
         ("police = true", "10mbit, policed: no packet waits, buffer "),
@@ -1310,6 +1312,21 @@ fn advice_is_for_a_scenario() {
         "{text}"
     );
     assert!(dir.path().join("o/latest/scenario.toml").exists());
+    // Every run is kept: what is there is not made again, and the answer is the same.
+    let kept = dir.path().join("o/latest/runs.jsonl");
+    let runs = fs::read_to_string(&kept).expect("the runs");
+    // Eight to choose by, sixteen to judge by and sixteen to check, with both; and a line that says what they are of.
+    assert_eq!(runs.lines().count(), 1 + 2 * (8 + 16 + 16));
+    let some: String = runs.split_inclusive('\n').take(50).collect();
+    fs::write(&kept, some + "{\"cut off").expect("written");
+    fs::remove_file(dir.path().join("my.toml")).expect("it was there");
+    let said = |text: &str| text.split("\npages: ").next().map(String::from);
+    assert_eq!(said(&stdout(dir.path(), &["advise", "--resume", "--out", "o"])), said(&text));
+    let lines = |text: &str| text.lines().map(String::from).collect::<BTreeSet<_>>();
+    assert_eq!(lines(&fs::read_to_string(&kept).expect("the runs")), lines(&runs));
+    let said = output(dir.path(), &["advise", "--resume", "--tc"]);
+    assert_eq!(said.status.code(), Some(2), "{said:?}");
+    fs::write(dir.path().join("my.toml"), file).expect("a file");
     // What the file names beside it is tried with the file's parameters, and so is what the list has twice.
     let more = file.replace("\"codel\"]", "{ name = \"codel\", target = \"20ms\", label = \"mine\" }]");
     fs::write(dir.path().join("more.toml"), more).expect("a file");

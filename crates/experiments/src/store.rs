@@ -179,6 +179,11 @@ impl Store {
         self.runs.contains_key(unit)
     }
 
+    /// This run, if it is there.
+    pub fn get(&self, unit: &Unit) -> Option<&Record> {
+        self.runs.get(unit)
+    }
+
     /// All runs, by case, discipline and seed.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.runs.values()

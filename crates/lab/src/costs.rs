@@ -8,6 +8,7 @@ use crate::job::{Job, Lines, PROGRAM, wire_burst};
 use crate::machine::{self, GuestEvent};
 use crate::qdisc::Qdisc;
 use crate::{Error, Lab};
+use queuewright_scenario::spec::Shaper;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
@@ -139,6 +140,7 @@ fn jobs() -> Jobs {
     all.add("shaped pfifo".into(), true, |out| {
         out.bottleneck(
             &Qdisc { words: "pfifo limit 1000".into(), ..Qdisc::default() },
+            Shaper::Htb,
             RATE,
             wire_burst(RATE),
         );
@@ -153,7 +155,9 @@ fn jobs() -> Jobs {
         all.end(false);
         let words = if root { format!("{words} bandwidth {RATE}bit") } else { words.into() };
         let qdisc = Qdisc { words, root, ..Qdisc::default() };
-        all.add(format!("shaped {name}"), true, |out| out.bottleneck(&qdisc, RATE, wire_burst(RATE)));
+        all.add(format!("shaped {name}"), true, |out| {
+            out.bottleneck(&qdisc, Shaper::Htb, RATE, wire_burst(RATE));
+        });
         all.end(false);
     }
     let attachable = queuewright_linux::names();

@@ -9,7 +9,7 @@ use crate::layout::{self, DEVICE};
 use crate::qdisc::{Qdisc, QdiscOrigin, qdisc};
 use queuewright_scenario::Gaps;
 use queuewright_scenario::packet::UDP_HEADER_BYTES;
-use queuewright_scenario::spec::{FlowSpec, RMEM_BYTES, Rate, RunSpec, SendBuffer, Traffic};
+use queuewright_scenario::spec::{FlowSpec, RMEM_BYTES, Rate, RunSpec, SendBuffer, Shaper, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -36,6 +36,15 @@ const LEAST_WIRE_BURST: u64 = 300;
 pub fn wire_burst(bps: u64) -> u64 {
     (bps / 8 * LATE_NS / 1_000_000_000).max(LEAST_WIRE_BURST)
 }
+
+/// What a link needs beside htb.
+pub fn shaper_module(shaper: Shaper) -> Option<&'static str> {
+    match shaper {
+        Shaper::Htb => None,
+        Shaper::Tbf => Some("sch_tbf"),
+    }
+}
+
 /// What the hosts of the virtual machine take of a round trip (ns), measured by handshakes on an empty path (`a_round_trip_takes_what_the_file_says`).
 /// netem's delay is so much shorter than the round-trip time that the scenario says.
 const HOSTS_NS: u64 = 31_000;
@@ -166,7 +175,8 @@ impl Job {
         out.add(format!("run {number}"));
         let (hosts_ns, least_uptime_ns) = if self.native { (0, 0) } else { (HOSTS_NS, LEAST_UPTIME_NS) };
         out.network(&clients, hosts_ns);
-        out.bottleneck(&qdisc, bps, port.burst_bytes.unwrap_or_else(|| wire_burst(bps)));
+        self.need(shaper_module(port.shaper));
+        out.bottleneck(&qdisc, port.shaper, bps, port.burst_bytes.unwrap_or_else(|| wire_burst(bps)));
         for (i, cca) in ccas.iter().enumerate() {
             out.add(format!("listen {} {cca}", FIRST_LISTENER + i));
         }
@@ -286,20 +296,30 @@ impl Lines {
     }
 
     /// The qdisc under test has handle 10: wherever it is.
-    pub fn bottleneck(&mut self, qdisc: &Qdisc, bps: u64, burst: u64) {
+    pub fn bottleneck(&mut self, qdisc: &Qdisc, shaper: Shaper, bps: u64, burst: u64) {
         qdisc.before.iter().for_each(|line| self.add(line));
         if qdisc.ours {
             self.add(format!("in r /{PROGRAM} attach rs {} --rate {bps}bit", qdisc.words));
             self.add("maps r rs");
             return;
         }
-        let parent = if qdisc.root { "root" } else { "parent 1:10" };
-        if !qdisc.root {
-            self.add("in r tc qdisc add dev rs root handle 1: htb default 10");
-            self.add(format!(
-                "in r tc class add dev rs parent 1: classid 1:10 htb rate {bps}bit burst {burst}b cburst {burst}b"
-            ));
-        }
+        let parent = match (qdisc.root, shaper) {
+            (true, _) => "root",
+            (false, Shaper::Htb) => {
+                self.add("in r tc qdisc add dev rs root handle 1: htb default 10");
+                self.add(format!(
+                    "in r tc class add dev rs parent 1: classid 1:10 htb rate {bps}bit burst {burst}b cburst {burst}b"
+                ));
+                "parent 1:10"
+            }
+            // The limit is of a queue that the discipline takes the place of.
+            (false, Shaper::Tbf) => {
+                self.add(format!(
+                    "in r tc qdisc add dev rs root handle 1: tbf rate {bps}bit burst {burst}b limit 1gb"
+                ));
+                "parent 1:1"
+            }
+        };
         self.add(format!("in r tc qdisc add dev rs {parent} handle 10: {}", qdisc.words));
     }
 
@@ -431,8 +451,17 @@ mod tests {
     fn a_qdisc_that_shapes_is_the_root() {
         let cake = Qdisc { words: "cake bandwidth 1mbit".into(), root: true, ..Qdisc::default() };
         let mut lines = Lines::default();
-        lines.bottleneck(&cake, 1_000_000, 300);
+        lines.bottleneck(&cake, Shaper::Htb, 1_000_000, 300);
         assert_eq!(lines.0, "in r tc qdisc add dev rs root handle 10: cake bandwidth 1mbit\n");
+    }
+
+    #[test]
+    fn a_bucket_is_tbfs_where_the_file_says_so() {
+        let mut lines = Lines::default();
+        let pfifo = Qdisc { words: "pfifo limit 10".into(), ..Qdisc::default() };
+        lines.bottleneck(&pfifo, Shaper::Tbf, 1_000_000, 3028);
+        let tbf = "in r tc qdisc add dev rs root handle 1: tbf rate 1000000bit burst 3028b limit 1gb\n";
+        assert_eq!(lines.0, format!("{tbf}in r tc qdisc add dev rs parent 1:1 handle 10: pfifo limit 10\n"));
     }
 
     #[test]

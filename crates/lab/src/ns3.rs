@@ -55,6 +55,7 @@ fn queue(port: &PortSpec) -> Option<Vec<String>> {
         rate: _,
         // The lab's bucket, which stands for a wire.
         burst_bytes: _,
+        shaper: _,
         police,
         late_marks,
         delay_ns,

@@ -1,20 +1,20 @@
 //! A discipline of the kernel and ours, packet by packet: what comes to a simulated port is sent through the kernel's own
 //! qdisc, and ours is asked the same at the same times, with the same random numbers. Which packet leaves at each turn of the link,
-//! and whether it is marked, must be the same. When htb lets a packet go is held against the simulator's bucket, which is told of each
+//! and whether it is marked, must be the same. When htb or tbf lets a packet go is held against the simulator's bucket, which is told of each
 //! packet when it went.
 //!
 //! A port that polices is the kernel's policer: which packets it lets pass must be the same.
 //!
 //! The kernel's clock cannot be told what to say, but it can be watched: the guest's `queue.bpf.c` keeps what the qdisc read of it.
 
-use crate::job::{Job, Lines, wire_burst};
+use crate::job::{Job, Lines, shaper_module, wire_burst};
 use crate::machine::{self, GuestEvent};
 use crate::qdisc::{Qdisc, QdiscOrigin, is_ours, qdisc};
 use crate::stream::{Event, Seen};
 use crate::{Error, Lab};
 use queuewright_aqm::{ETHERNET_BYTES, FRAME_BYTES, Value};
 use queuewright_scenario::packet::UDP_HEADER_BYTES;
-use queuewright_scenario::spec::{PortSpec, Rate, RunSpec};
+use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Shaper};
 use queuewright_sim::{Arrival, LoneQueue, arrivals};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,6 +98,11 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, String> {
     let spec = &port.discipline;
     if port.police {
         return policer(port);
+    }
+    if port.shaper == Shaper::Tbf && spec.info.name != "droptail" {
+        return Err(
+            "when tbf takes a packet from its discipline is not seen; of tbf droptail alone is played".into(),
+        );
     }
     match spec.info.name {
         "cobalt" => {}
@@ -219,7 +224,8 @@ impl Play {
             let words = format!("protocol all matchall classid 10:1 action {}", qdisc.words);
             out.add(format!("in r tc filter add dev rs parent 10: {words}"));
         } else {
-            out.bottleneck(&qdisc, bps, port.burst_bytes.unwrap_or(0));
+            job.need(shaper_module(port.shaper));
+            out.bottleneck(&qdisc, port.shaper, bps, port.burst_bytes.unwrap_or(0));
         }
         // All that can wait has gone by then.
         let room = match (port.limit_packets, port.limit_bytes) {
@@ -300,7 +306,7 @@ impl Play {
                         continue;
                     }
                     if shaped && played.left > 1 {
-                        let turn = queue.turn_ns();
+                        let turn = queue.turn_ns(packet.bytes);
                         played.early_ns = played.early_ns.max(turn.saturating_sub(event.at_ns));
                         played.late_ns = played.late_ns.max(event.at_ns.saturating_sub(turn.max(waits_from)));
                     }

@@ -187,6 +187,39 @@ fn the_kernels_policer_lets_the_same_packets_pass() {
     assert_eq!(done, 4);
 }
 
+/// The kernel's tbf drops the same packets as ours, and lets each of the others go when ours would: from a bucket of a packet to one of 20 ms.
+#[test]
+fn the_kernels_tbf_lets_the_same_packets_go() {
+    let Some(lab) = lab("the_kernels_tbf_lets_the_same_packets_go") else { return };
+    let mut specs = Vec::new();
+    for (rate, burst, buffer) in [
+        ("3mbit", "1514b", "20p"),
+        ("10mbit", "3028b", "30kb"),
+        ("20mbit", "1600b", "60p"),
+        ("20mbit", "50kb", "100kb"),
+    ] {
+        let text = format!(
+            "[link]\nrate = \"{rate}\"\nburst = \"{burst}\"\nshaper = \"tbf\"\nbuffer = \"{buffer}\"\n\
+             [[flows]]\ncount = 3\ncca = {{ cubic = 2, bbr = 1 }}\nrtt = \"30ms\"\n\
+             [[flows]]\npoisson = \"1mbit\"\npacket = \"200b\"\n\
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"5s\"\nseeds = [1]\n"
+        );
+        let scenario = Scenario::parse(&text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+        specs.extend(scenario.runs().unwrap_or_else(|e| panic!("{e}")));
+    }
+    let mut done = 0;
+    let ended = lab.play(&specs, &AtomicBool::new(false), |i, played| {
+        let played = played.unwrap_or_else(|e| panic!("{i}: {e}"));
+        assert!(played.left > 300 && played.dropped > 20, "{i}: {played:?}");
+        assert_eq!((&played.parted, played.same), (&None, played.left), "{i}: {played:?}");
+        // Its timer fires when there is credit, and never before; the kernel's work takes 45 us at most.
+        assert!(played.early_ns < 100 && played.late_ns < 1_000_000, "{i}: {played:?}");
+        done += 1;
+    });
+    ended.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(done, 4);
+}
+
 /// What `check` lets pass the kernel takes: every parameter of its disciplines, at the ends of its range and in between.
 #[test]
 fn the_kernel_takes_what_is_not_refused() {

@@ -76,6 +76,7 @@ pub fn answer(results: &Results) -> Vec<String> {
     let best = least(&all, |of| of.wait.mean());
     let mut out = vec![waits(&all, best, &place), uses(&all, best, &place)];
     out.extend(losses(results, &all, best));
+    out.extend(notices(results, &all));
     out.extend(sharing(results, &all, best, several));
     if seeds(results).len() == 1 {
         out.push(
@@ -188,6 +189,109 @@ fn losses(results: &Results, all: &[Of<'_>], best: usize) -> Option<String> {
     (!told.is_empty()).then(|| format!("With {} {}.", all[best].label, told.join("; ")))
 }
 
+/// What people notice of a group.
+struct Notice {
+    /// Of what it is.
+    kind: &'static str,
+    /// Read of a run, with the group's name.
+    of: fn(&Run, &str) -> Option<f64>,
+    /// Is more of it better?
+    more: bool,
+    /// A difference that is told: of the better value at least this share, or this much.
+    share: f64,
+    least: f64,
+    /// What the group's best and worst do, and the value in words.
+    best: &'static str,
+    worst: &'static str,
+    show: fn(f64) -> String,
+}
+
+fn group<'a>(run: &'a Run, name: &str) -> Option<&'a Group> {
+    run.groups.iter().find(|g| g.name == name)
+}
+
+const NOTICES: [Notice; 4] = [
+    Notice {
+        kind: "Calls",
+        of: |run, name| group(run, name)?.datagrams.as_ref()?.calls.as_ref().map(|c| c.mos),
+        more: true,
+        share: 0.0,
+        // A tenth of a point nobody hears.
+        least: 0.2,
+        best: "sounds best with",
+        worst: "worst with",
+        show: |v| format!("MOS {v:.1}"),
+    },
+    Notice {
+        kind: "Pages, by the median of those that came whole",
+        of: |run, name| Some(group(run, name)?.transfers.as_ref()?.pages.as_ref()?.plt_s.p50),
+        more: false,
+        share: 0.1,
+        least: 0.05,
+        best: "has its pages soonest with",
+        worst: "latest with",
+        show: |v| format!("{} s", two(v)),
+    },
+    Notice {
+        kind: "Video",
+        of: |run, name| Some(group(run, name)?.video.as_ref()?.stalled_s),
+        more: false,
+        share: 0.1,
+        least: 1.0,
+        best: "stands still least with",
+        worst: "longest with",
+        show: |v| format!("{} s", two(v)),
+    },
+    Notice {
+        kind: "Answers",
+        of: |run, name| run.responsiveness.iter().find(|r| r.load == name).map(|r| r.rpm),
+        more: true,
+        share: 0.1,
+        least: 10.0,
+        best: "lets most round trips a minute pass beside it with",
+        worst: "fewest with",
+        show: |v| format!("{v:.0}"),
+    },
+];
+
+/// With whom calls, pages, video and answers are best, and with whom worst.
+fn notices(results: &Results, all: &[Of<'_>]) -> Vec<String> {
+    let Some(first) = results.runs.first() else { return Vec::new() };
+    let mut out = Vec::new();
+    for notice in &NOTICES {
+        let mut told = Vec::new();
+        for group in &first.groups {
+            let of = |label: &str| BySeed::of(results, label, |run| (notice.of)(run, &group.name));
+            let mut each: Vec<(&str, BySeed)> = all.iter().map(|one| (one.label, of(one.label))).collect();
+            each.retain(|(_, by)| by.mean().is_finite());
+            each.sort_by(|a, b| {
+                let rising = a.1.mean().total_cmp(&b.1.mean());
+                if notice.more { rising.reverse() } else { rising }
+            });
+            let [(best, top), .., (worst, low)] = each.as_slice() else { continue };
+            let apart = (top.mean() - low.mean()).abs();
+            if apart < notice.least.max(notice.share * top.mean().abs()) || !low.differs(top) {
+                continue;
+            }
+            let (best_is, worst_is) = ((notice.show)(top.mean()), (notice.show)(low.mean()));
+            let equals: Vec<&str> =
+                each[1..].iter().filter(|(_, by)| !by.differs(top)).map(|(label, _)| *label).collect();
+            let equal = match equals.as_slice() {
+                [] => String::new(),
+                some => format!(" ({} may be as good)", some.join(", ")),
+            };
+            told.push(format!(
+                "{} {} {best}, {best_is}{equal}, and {} {worst}, {worst_is}",
+                group.name, notice.best, notice.worst
+            ));
+        }
+        if !told.is_empty() {
+            out.push(format!("{}: {}.", notice.kind, told.join("; ")));
+        }
+    }
+    out
+}
+
 /// Goodputs of the flows that want all there is: TCP without an end. Who wants little has little, and lacks nothing.
 fn long(run: &Run) -> impl Iterator<Item = f64> {
     let wants_all = |g: &&Group| g.datagrams.is_none() && g.transfers.is_none() && g.video.is_none();
@@ -248,7 +352,9 @@ fn two(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuewright_results::{Datagrams, Flow, Port, Sojourn};
+    use queuewright_results::{
+        Calls, Datagrams, Distribution, Flow, Pages, Port, Responsiveness, Sojourn, Transfers, Video,
+    };
 
     /// Goodputs of ten flows with this index: the first has most, and the others less, alike.
     fn goodputs(index: f64) -> Vec<f64> {
@@ -389,6 +495,46 @@ mod tests {
             with(run("b", 1, 9.0, 0.9, 0.99, 0.0), f64::NAN),
         ]));
         assert_eq!(said[2], "With a call loses 70.0 % of its packets (b: 0.0 %).");
+    }
+
+    /// Who is best for what: a call, pages, players and answers. What hardly differs is not told.
+    #[test]
+    fn who_is_best_for_what() {
+        let with = |label: &str, seed: u64, mos: f64, plt_s: f64, stalled_s: f64, rpm: f64| {
+            let mut run = run(label, seed, 5.0, 0.9, 0.99, 0.0);
+            let calls = Calls { mos, mos_worst: mos, r: 90.0, r_worst: 90.0 };
+            run.groups[0].datagrams = Some(Datagrams { calls: Some(calls), ..Datagrams::default() });
+            let plt_s = Distribution { p50: plt_s, ..Distribution::default() };
+            let pages = Some(Pages { plt_s, ..Pages::default() });
+            let transfers = Some(Transfers { pages, ..Transfers::default() });
+            run.groups.push(Group { name: "web".into(), transfers, ..Group::default() });
+            let video = Some(Video { stalled_s, ..Video::default() });
+            run.groups.push(Group { name: "tv".into(), video, ..Group::default() });
+            run.responsiveness.push(Responsiveness {
+                load: "cubic".into(),
+                rpm,
+                ..Responsiveness::default()
+            });
+            run
+        };
+        let noise = [0.0, 0.01, -0.01];
+        let of = |label: &'static str, mos: f64, plt_s: f64, stalled_s: f64, rpm: f64| {
+            (0..3u64).map(move |seed| with(label, seed, mos + noise[seed as usize], plt_s, stalled_s, rpm))
+        };
+        let said = answer(&results(
+            of("a", 4.4, 0.7, 0.0, 700.0)
+                .chain(of("b", 4.4, 0.9, 0.4, 90.0))
+                .chain(of("c", 1.0, 3.0, 0.2, 690.0))
+                .collect(),
+        ));
+        assert_eq!(
+            said[2..],
+            [
+                "Calls: call sounds best with a, MOS 4.4 (b may be as good), and worst with c, MOS 1.0.",
+                "Pages, by the median of those that came whole: web has its pages soonest with a, 0.70 s, and latest with c, 3.0 s.",
+                "Answers: cubic lets most round trips a minute pass beside it with a, 700, and fewest with b, 90.",
+            ]
+        );
     }
 
     /// A call has little and wants little; a port is named where there are several.

@@ -97,6 +97,7 @@ impl Scenario {
                     LinkRate::Trace(file) => Rate::Trace(file.trace.clone()),
                 },
                 burst_bytes: port.burst_bytes,
+                shaper: port.shaper,
                 police: port.police,
                 late_marks: port.late_marks.unwrap_or(false),
                 delay_ns: port.delay_ns,

@@ -133,6 +133,15 @@ const EVERY_LINK: &[Key] = &[
     )
     .partly("a BPF qdisc's own shaper has no bucket"),
     key(
+        "shaper",
+        Word(&["htb", "tbf"]),
+        Is("htb"),
+        "with `burst`, by which rule of Linux's packets leave. `tbf`: when there is credit for the whole packet. It is \
+         taken from the discipline when the one before it leaves, waits for credit on the link as on a wire, and fills \
+         the buffer until it leaves; the `burst` is a packet at least",
+    )
+    .partly("there the wait for credit is part of the sojourn"),
+    key(
         "police",
         Bool,
         Is("false"),

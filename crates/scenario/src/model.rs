@@ -7,7 +7,7 @@ use crate::datagrams::Datagrams;
 use crate::error::Place;
 use crate::impairments::Impairments;
 use crate::packet::FULL_BYTES;
-use crate::rate::{Schedule, Trace};
+use crate::rate::{Schedule, Shaper, Trace};
 use crate::renamed::{Warning, Warnings};
 use crate::setting::Setting;
 use crate::sizes::Sizes;
@@ -60,6 +60,8 @@ pub struct Link {
     pub rate: LinkRate,
     /// A rate limiter's burst, bytes; none: a wire.
     pub burst_bytes: Option<u64>,
+    /// Its rule.
+    pub shaper: Shaper,
     /// Packets do not wait: the queue is only counted, and decides which packets are dropped.
     pub police: bool,
     /// Marks are set on the flow's next packet that comes, or on the packet itself; none: as the engine does it.

@@ -1,6 +1,17 @@
-//! Rates of links that change.
+//! Rates of links, and the buckets that limit them.
 
 use serde::{Deserialize, Serialize};
+
+/// By which rule a token bucket lets packets leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Shaper {
+    /// Linux's htb: a packet goes while the credit is not negative, and is taken from the discipline then.
+    #[default]
+    Htb,
+    /// Linux's tbf: a packet goes when there is credit for all of it. It is taken from the discipline when the one before it goes, and fills the
+    /// buffer until it goes itself.
+    Tbf,
+}
 
 /// Rates that follow one another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

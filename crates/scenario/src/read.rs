@@ -11,8 +11,8 @@ use crate::model::{
     Discipline, Flows, Link, LinkRate, Places, Run, Scenario, TraceFile, TrafficModel, largest_packet,
 };
 use crate::node::{Node, Table, Value};
-use crate::packet::SEGMENT_BYTES;
-use crate::rate::Schedule;
+use crate::packet::{FULL_BYTES, SEGMENT_BYTES};
+use crate::rate::{Schedule, Shaper};
 use crate::renamed::Warnings;
 use crate::stack::Stack;
 use crate::trace;
@@ -269,6 +269,15 @@ fn port(node: &Node, shares: bool, stack: Stack, around: ScenarioContext<'_>) ->
         return Err(n.key_error("a burst needs a rate; a schedule or trace has none"));
     }
     let burst_bytes = t.one_if("burst")?;
+    let shaper = match t.word("shaper", "a shaper")? {
+        "tbf" => Shaper::Tbf,
+        _ => Shaper::Htb,
+    };
+    if let (Some(n), None) = (t.get("shaper"), burst_bytes) {
+        return Err(n.key_error(
+            "belongs to a burst: how packets leave a token bucket; without one the link is a wire",
+        ));
+    }
     let police = t.flag("police")?;
     let late_marks = t.get("late_marks").map(Node::bool).transpose()?;
     if police && burst_bytes.is_some() {
@@ -287,6 +296,14 @@ fn port(node: &Node, shares: bool, stack: Stack, around: ScenarioContext<'_>) ->
     };
     let overhead = if listed { None } else { t.one_if("overhead")? };
     let overhead_bytes = overhead.map_or(stack.overhead_bytes(), |bytes| bytes as u32);
+    let longest = u64::from(FULL_BYTES + overhead_bytes);
+    if let (Shaper::Tbf, Some(n), Some(burst)) = (shaper, t.get("burst"), burst_bytes)
+        && burst < longest
+    {
+        return Err(n.error(format!(
+            "a packet may have {longest} bytes, and with shaper = \"tbf\" one that is longer than the burst never leaves; write {longest}b or more"
+        )));
+    }
     let own = if listed { t.get("discipline") } else { None };
     let discipline = own.map(|n| discipline::read(n, around)).transpose()?.map(|(own, _)| own);
     let impairments = Impairments::read(&t)?;
@@ -298,6 +315,7 @@ fn port(node: &Node, shares: bool, stack: Stack, around: ScenarioContext<'_>) ->
         buffer,
         overhead_bytes,
         burst_bytes,
+        shaper,
         police,
         late_marks,
         discipline,

@@ -13,7 +13,7 @@ pub use crate::flow::{FlowSpec, Traffic};
 pub use crate::impairments::{Impairments, Jitter, JitterLaw, Reorder};
 pub use crate::model::{InitialWindow, TrafficModel};
 pub use crate::probes::ProbesSpec;
-pub use crate::rate::{Schedule, Trace};
+pub use crate::rate::{Schedule, Shaper, Trace};
 pub use crate::requests::{ClientSpec, RequestsSpec};
 pub use crate::sizes::{SizeTable, Sizes};
 pub use crate::source::{ArrivalProcess, Loads, Poisson, SourceSpec, Transfer};
@@ -75,6 +75,8 @@ pub struct PortSpec {
     /// Depth of the token bucket that limits it, bytes; none: a wire, which takes one packet after the other.
     /// Only with [`Rate::Constant`].
     pub burst_bytes: Option<u64>,
+    /// The bucket's rule.
+    pub shaper: Shaper,
     /// Packets do not wait: each that the discipline lets in goes on at once, and the queue that it would have waited in is
     /// counted alone.
     pub police: bool,

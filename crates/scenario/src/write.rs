@@ -6,6 +6,7 @@ use crate::datagrams::Datagrams;
 use crate::model::{
     Change, Discipline, Flows, InitialWindow, Link, LinkRate, Probes, Scenario, TrafficModel,
 };
+use crate::rate::Shaper;
 use crate::setting::Setting;
 use crate::stack::Stack;
 use crate::units::{Range, Unit};
@@ -397,6 +398,9 @@ fn link(link: &Link) -> Map<String, Value> {
     }
     if let Some(burst) = link.burst_bytes {
         o.insert("burst".into(), json!(Unit::Bytes.show(burst)));
+    }
+    if link.shaper == Shaper::Tbf {
+        o.insert("shaper".into(), json!("tbf"));
     }
     if link.police {
         o.insert("police".into(), json!(true));

@@ -1,7 +1,7 @@
 //! How fast a link takes packets: at a constant rate, by schedule, or by trace.
 
 use queuewright_scenario::packet::FULL_BYTES;
-use queuewright_scenario::spec::{Rate, Schedule, Trace};
+use queuewright_scenario::spec::{PortSpec, Rate, Schedule, Shaper, Trace};
 use std::sync::Arc;
 
 /// Bytes that one delivery opportunity of a trace takes (IP length of a full packet).
@@ -27,6 +27,8 @@ pub enum Link {
         depth_ns: u64,
         /// When the bucket is, or was, full (ns).
         full_at: u64,
+        /// Its rule.
+        shaper: Shaper,
     },
     /// Piecewise constant.
     Schedule {
@@ -54,8 +56,12 @@ pub enum Link {
 }
 
 impl Link {
-    /// The link of a rate; with a burst (bytes), a constant one is a token bucket.
-    pub fn new(rate: &Rate, burst_bytes: Option<u64>) -> Link {
+    /// The link of a port: with a burst a constant rate is a token bucket's.
+    pub fn of(port: &PortSpec) -> Link {
+        Link::new(&port.rate, port.burst_bytes, port.shaper)
+    }
+
+    fn new(rate: &Rate, burst_bytes: Option<u64>, shaper: Shaper) -> Link {
         // 8e9 / bps ns a byte: below 2^32 from 2 bit/s on.
         let ns_per_byte_q32 = |bps: u64| ((8_000_000_000u128 << 32) / u128::from(bps.max(2))) as u64;
         match rate {
@@ -65,8 +71,8 @@ impl Link {
                     None => Link::Constant { ns_per_byte_q32, carry_q32: 0 },
                     Some(bytes) => {
                         let depth_ns = ((u128::from(ns_per_byte_q32) * u128::from(bytes)) >> 32) as u64;
-                        // It begins full, as htb's.
-                        Link::Bucket { ns_per_byte_q32, carry_q32: 0, depth_ns, full_at: 0 }
+                        // It begins full, as Linux's.
+                        Link::Bucket { ns_per_byte_q32, carry_q32: 0, depth_ns, full_at: 0, shaper }
                     }
                 }
             }
@@ -94,10 +100,16 @@ impl Link {
     fn finish_unevenly(&mut self, now: u64, bytes: u32) -> Option<(u64, u64)> {
         match self {
             Link::Constant { .. } => None,
-            // As Linux's htb: a packet goes while credit is not negative, and may leave it so.
-            Link::Bucket { ns_per_byte_q32, carry_q32, depth_ns, full_at } => {
+            Link::Bucket { ns_per_byte_q32, carry_q32, depth_ns, full_at, shaper } => {
                 *full_at = (*full_at).max(now) + serialisation(*ns_per_byte_q32, carry_q32, bytes);
-                Some((now, now.max(full_at.saturating_sub(*depth_ns))))
+                // From then on credit is not negative any more.
+                let covered = now.max(full_at.saturating_sub(*depth_ns));
+                Some(match shaper {
+                    // Credit may fall below 0 by a packet, and the next one waits (`htb_dequeue_tree`).
+                    Shaper::Htb => (now, covered),
+                    // The packet itself waits for its credit (`tbf_dequeue`).
+                    Shaper::Tbf => (covered, covered),
+                })
             }
             Link::Schedule { schedule, at, epoch_ns, carry, done_ns } => {
                 if now > *done_ns {
@@ -148,6 +160,17 @@ impl Link {
                 }
             }
             Link::Trace { .. } => Some((now, now)),
+        }
+    }
+
+    /// The earliest time at which a packet of `bytes` may leave a token bucket that lets `next` begin when the last had gone (ns).
+    pub fn earliest(&self, next: u64, bytes: u32) -> u64 {
+        match self {
+            Link::Bucket { ns_per_byte_q32, carry_q32, depth_ns, full_at, shaper: Shaper::Tbf } => {
+                let takes = serialisation(*ns_per_byte_q32, &mut carry_q32.clone(), bytes);
+                next.max((full_at + takes).saturating_sub(*depth_ns))
+            }
+            _ => next,
         }
     }
 
@@ -223,7 +246,7 @@ mod tests {
 
     #[test]
     fn constant_rate_keeps_the_fraction() {
-        let mut link = Link::new(&Rate::Constant(10_000_000_000), None);
+        let mut link = Link::new(&Rate::Constant(10_000_000_000), None, Shaper::Htb);
         let mut t = 0;
         for _ in 0..10_000 {
             t = link.finish(t, 1514).unwrap().1;
@@ -238,7 +261,7 @@ mod tests {
         let steps = vec![(0, 8_000), (1_000_000_000, 0), (2_000_000_000, 16_000)];
         let schedule =
             |steps: Vec<(u64, u64)>, period_ns| Rate::Schedule(Schedule { steps, period_ns }.into());
-        let mut link = Link::new(&schedule(steps.clone(), None), None);
+        let mut link = Link::new(&schedule(steps.clone(), None), None, Shaper::Htb);
         for (begun, bytes, done) in
             [(0, 500, 500_000_000), (500_000_000, 700, 2_100_000_000), (3_000_000_000, 16, 3_008_000_000)]
         {
@@ -246,18 +269,21 @@ mod tests {
         }
         let c = capacity_bytes(&schedule(steps, None), 500_000_000, 2_500_000_000);
         assert!((c - 1500.0).abs() < 1e-6, "{c}");
-        let mut dead = Link::new(&schedule(vec![(0, 8_000), (10, 0)], None), None);
+        let mut dead = Link::new(&schedule(vec![(0, 8_000), (10, 0)], None), None, Shaper::Htb);
         assert_eq!(dead.finish(20, 1), None);
 
         // What the last packet left over of a ns at 1 Tbit/s is no second's work at 1 kbit/s.
-        let mut slower =
-            Link::new(&schedule(vec![(0, 1_000_000_000_000), (1_000_000_000, 1_000)], None), None);
+        let mut slower = Link::new(
+            &schedule(vec![(0, 1_000_000_000_000), (1_000_000_000, 1_000)], None),
+            None,
+            Shaper::Htb,
+        );
         assert_eq!(slower.finish(0, 1514), Some((12, 12)));
         assert_eq!(slower.finish(2_000_000_000, 1514), Some((14_112_000_000, 14_112_000_000)));
 
         // A byte a ms for a second, nothing for another, again and again.
         let again = schedule(vec![(0, 8_000), (1_000_000_000, 0)], Some(2_000_000_000));
-        let mut link = Link::new(&again, None);
+        let mut link = Link::new(&again, None, Shaper::Htb);
         for (begun, bytes, done) in [
             (0, 1000, 1_000_000_000),
             (1_000_000_000, 1, 2_001_000_000),
@@ -273,7 +299,7 @@ mod tests {
     /// A byte a microsecond, credit for two packets of 1000.
     #[test]
     fn a_bucket_lets_go_what_it_has_credit_for() {
-        let mut link = Link::new(&Rate::Constant(8_000_000), Some(2000));
+        let mut link = Link::new(&Rate::Constant(8_000_000), Some(2000), Shaper::Htb);
         let mut begin = 10_000_000;
         let mut left = Vec::new();
         for _ in 0..5 {
@@ -289,10 +315,30 @@ mod tests {
         assert_eq!(link.finish(1_000_000_000, 2000), Some((1_000_000_000, 1_001_000_000)));
     }
 
+    /// The same with tbf: the third waits for its credit, and each before it goes.
+    #[test]
+    fn a_packet_waits_for_all_of_its_credit_in_tbf() {
+        let mut link = Link::new(&Rate::Constant(8_000_000), Some(2000), Shaper::Tbf);
+        let mut begin = 10_000_000;
+        let mut left = Vec::new();
+        for _ in 0..5 {
+            let earliest = link.earliest(begin, 1000);
+            let (at, next) = link.finish(begin, 1000).unwrap();
+            assert_eq!((at, at), (next, earliest));
+            left.push((at - 10_000_000) / 1000);
+            begin = next;
+        }
+        assert_eq!(left, [0, 0, 1000, 2000, 3000]);
+        // No credit is left: half a packet's pause has the next wait for the other half.
+        assert_eq!(link.finish(begin + 500_000, 1000), Some((begin + 1_000_000, begin + 1_000_000)));
+        assert_eq!(link.finish(1_000_000_000, 2000), Some((1_000_000_000, 1_000_000_000)));
+        assert_eq!(link.finish(1_000_000_000, 500), Some((1_000_500_000, 1_000_500_000)));
+    }
+
     #[test]
     fn trace_repeats_and_skips() {
         let trace = Arc::new(Trace { opportunities_ns: vec![1, 1, 5, 10], period_ns: 10 });
-        let mut link = Link::new(&Rate::Trace(trace.clone()), None);
+        let mut link = Link::new(&Rate::Trace(trace.clone()), None, Shaper::Htb);
         let got: Vec<u64> = (0..6).map(|_| link.opportunity(0)).collect();
         assert_eq!(got, [1, 1, 5, 10, 11, 11]);
         assert_eq!(link.opportunity(1_000_003), 1_000_005);

@@ -10,7 +10,7 @@ use crate::queues::{NamedQueue, Queues};
 use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
 use queuewright_results as results;
 use queuewright_results::quality::loss::Events;
-use queuewright_scenario::spec::{Change, PortSpec};
+use queuewright_scenario::spec::{Change, PortSpec, Shaper};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 use std::collections::BTreeMap;
@@ -33,6 +33,17 @@ const FEW: u32 = 10;
 
 /// When a link that stays down for good takes the next packet; apart from `u64::MAX`, an idle link's.
 const NEVER: u64 = u64::MAX - 1;
+
+/// What becomes of a packet that comes to a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intake {
+    /// It waits in the queue.
+    Queue,
+    /// It goes on at once: the queue is of what such packets would be.
+    Policer,
+    /// It waits in the queue, whose buffer the packet on the link fills, too.
+    Peeked,
+}
 
 /// A discipline's parameters as results have them.
 pub fn parameters(discipline: &Spec) -> BTreeMap<String, String> {
@@ -77,8 +88,8 @@ pub struct Port {
     /// A packet that opportunities have partly sent, and the bytes still to go.
     begun: Option<(Packet, u64)>,
     end_ns: u64,
-    /// No packet waits: the queue is of what the packets that have gone on at once would be.
-    pub polices: bool,
+    /// What becomes of a packet that comes.
+    pub intake: Intake,
     /// Bytes of the packet that the link was given last.
     serving_bytes: u16,
     /// Propagation delay (ns).
@@ -116,7 +127,7 @@ impl Port {
             discipline,
             salt,
             random,
-            link: Link::new(&spec.rate, spec.burst_bytes),
+            link: Link::of(spec),
             overhead,
             numbers: Vec::new(),
             drops: Vec::new(),
@@ -129,7 +140,11 @@ impl Port {
             warmup_ns,
             begun: None,
             end_ns,
-            polices: spec.police,
+            intake: match spec {
+                PortSpec { police: true, .. } => Intake::Policer,
+                PortSpec { burst_bytes: Some(_), shaper: Shaper::Tbf, .. } => Intake::Peeked,
+                _ => Intake::Queue,
+            },
             serving_bytes: 0,
             delay_ns: spec.delay_ns,
             service_at: u64::MAX,
@@ -339,7 +354,7 @@ impl Port {
     #[inline(always)]
     pub fn arrive_with(&mut self, p: Packet, random: u32) {
         match self.queues {
-            None => self.admit::<false>(p, random),
+            None => self.admit::<false, false>(p, random),
             Some(_) => self.admit_to_one(p, random),
         }
     }
@@ -347,7 +362,23 @@ impl Port {
     /// A packet arrives at a scheduler's queues.
     #[inline(never)]
     fn admit_to_one(&mut self, p: Packet, random: u32) {
-        self.admit::<true>(p, random);
+        self.admit::<true, false>(p, random);
+    }
+
+    /// [`Port::arrive`] where the packet that waits for credit on the link fills the buffer, too (`qdisc_peek_dequeued` leaves it in the
+    /// qdisc's length).
+    #[inline(never)]
+    pub fn arrive_beside(&mut self, p: Packet) {
+        let random = if self.needs_random { self.random.next_u32() } else { 0 };
+        match self.queues {
+            None => self.admit::<false, true>(p, random),
+            Some(_) => self.admit::<true, true>(p, random),
+        }
+    }
+
+    /// Bytes of the packet on the link that has not left it at `now`.
+    fn peeked_bytes(&self, now: u64) -> u16 {
+        if self.service_at > now && self.service_at < NEVER { self.serving_bytes } else { 0 }
     }
 
     /// A packet arrives at a port that polices: the packet as it goes on, if it is let in, which has not waited. To the discipline what of a
@@ -378,9 +409,9 @@ impl Port {
         Some(p)
     }
 
-    /// [`Port::arrive`] for one queue, or for a scheduler's MANY: the code of one pays nothing for the other.
+    /// [`Port::arrive`] for one queue, or for a scheduler's MANY, or BESIDE what is on the link: the code of one pays nothing for the others.
     #[inline(always)]
-    fn admit<const MANY: bool>(&mut self, mut p: Packet, random: u32) {
+    fn admit<const MANY: bool, const BESIDE: bool>(&mut self, mut p: Packet, random: u32) {
         let now = p.enqueue_ns;
         self.measure.arrive(now, u32::from(p.bytes));
         let view = self.view(&p);
@@ -395,7 +426,14 @@ impl Port {
                 arrivals.add(Arrival { at_ns: now, flow: p.flow, bytes: p.bytes, ecn: view.ecn as u8 });
             }
         }
+        let peeked = if BESIDE { self.peeked_bytes(now) } else { 0 };
+        if BESIDE && peeked > 0 {
+            self.more(peeked);
+        }
         let (verdict, index) = self.discipline.enqueue_to(now, &self.queue, &view, random);
+        if BESIDE && peeked > 0 {
+            self.less(peeked);
+        }
         match verdict.action {
             Action::Pass => {}
             Action::Mark => {
@@ -422,11 +460,15 @@ impl Port {
             let tail = (self.head + self.queue.packets as usize) & (self.ring.len() - 1);
             self.ring[tail] = p;
         }
-        self.queue.packets += 1;
-        self.queue.bytes += u64::from(p.bytes);
-        self.queue.pool.bytes += u64::from(p.bytes);
+        self.more(p.bytes);
         if MANY {
+            if BESIDE && peeked > 0 {
+                self.more(peeked);
+            }
             self.overflow(now);
+            if BESIDE && peeked > 0 {
+                self.less(peeked);
+            }
         }
         if self.service_at == u64::MAX && self.queue.packets > 0 {
             self.service_at = match &mut self.link {
@@ -452,6 +494,14 @@ impl Port {
             self.discipline.evicted(now, &self.queue, &view, out.queue);
             self.queue.head_ns = 0;
         }
+    }
+
+    /// A packet is in the buffer.
+    #[inline]
+    fn more(&mut self, bytes: u16) {
+        self.queue.packets += 1;
+        self.queue.bytes += u64::from(bytes);
+        self.queue.pool.bytes += u64::from(bytes);
     }
 
     /// A packet has left the buffer.
@@ -600,6 +650,11 @@ impl Port {
         self.link.finish(now, bytes).map(|(_, next)| next)
     }
 
+    /// The earliest time at which a packet of so many bytes may leave, of a link that may begin it at `next` (ns).
+    pub fn earliest(&self, next: u64, bytes: u32) -> u64 {
+        self.link.earliest(next, bytes)
+    }
+
     /// The link can take packets at `now`: calls `deliver(packet, when it has left the link)` for
     /// each that it takes, and sets when it can take more.
     #[inline]
@@ -654,7 +709,7 @@ impl Port {
 
     /// Packets that are here when the run ends: in the queue, or off it but not yet off the link.
     pub fn here(&self) -> u64 {
-        if self.polices {
+        if self.intake == Intake::Policer {
             return 0;
         }
         u64::from(self.queue.packets) + u64::from(self.begun.is_some()) + u64::from(self.service_at == NEVER)
@@ -676,6 +731,7 @@ mod tests {
             changes: Vec::new(),
             rate,
             burst_bytes: None,
+            shaper: Shaper::Htb,
             police: false,
             late_marks: false,
             delay_ns: 0,
@@ -683,6 +739,33 @@ mod tests {
             limit_bytes: 0,
             limit_packets: 0,
             shared: false,
+        }
+    }
+
+    /// Room for two packets, one each ms, and credit for one: the second waits for credit on the link. With tbf it fills the buffer, so that one
+    /// more finds room there, and the fourth none; on a wire the first one is, and two find room behind it.
+    #[test]
+    fn what_waits_for_credit_fills_the_buffer() {
+        const MS: u64 = 1_000_000;
+        for (burst_bytes, sent, waits) in
+            [(Some(1000), vec![(0, MS), (1, 2 * MS)], 1), (None, vec![(0, 2 * MS)], 2)]
+        {
+            let rate = Rate::Constant(8_000_000);
+            let spec =
+                PortSpec { burst_bytes, shaper: Shaper::Tbf, limit_packets: 2, ..spec("droptail", rate) };
+            let mut port = Port::new(&spec, 14, 0, u64::MAX, Pcg32::new(1, 1));
+            let mut left = Vec::new();
+            for seq in 0..4 {
+                let p = Packet { enqueue_ns: MS, seq, bytes: 1000, ..Packet::default() };
+                match port.intake {
+                    Intake::Peeked => port.arrive_beside(p),
+                    _ => port.arrive(p),
+                }
+                while port.service_at <= MS {
+                    port.serve(port.service_at, |p, at| left.push((p.seq, at)));
+                }
+            }
+            assert_eq!((left, port.queue().packets, port.measure.total.dropped), (sent, waits, 1));
         }
     }
 

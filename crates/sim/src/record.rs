@@ -101,9 +101,9 @@ impl LoneQueue {
         Some((p.seq, p.flags & flag::CE != 0))
     }
 
-    /// From when on the link takes the next packet (ns); [`LoneQueue::depart`] does not wait for it.
-    pub fn turn_ns(&self) -> u64 {
-        self.turn_ns
+    /// From when on the link lets the next packet, of so many bytes, leave (ns); [`LoneQueue::depart`] does not wait for it.
+    pub fn turn_ns(&self, bytes: u16) -> u64 {
+        self.port.earliest(self.turn_ns, u32::from(bytes))
     }
 
     /// Packets that wait.

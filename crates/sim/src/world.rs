@@ -10,7 +10,7 @@ use crate::measure::FlowSojourn;
 use crate::net::{Net, groups_of_datagrams};
 use crate::outcome::measured;
 use crate::packet::{Packet, flag};
-use crate::port::{Port, dropped_of};
+use crate::port::{Intake, Port, dropped_of};
 use crate::probes;
 use crate::random::{FlowIdentity, below, link_stream, port_stream, probe_stream};
 use crate::sampler::Sampler;
@@ -212,7 +212,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         self.show_pool(port, now);
         let net = &mut self.net;
         let delay = self.ports[port].delay_ns;
-        if self.ports[port].polices {
+        if self.ports[port].intake == Intake::Policer {
             // These have gone on long ago.
             return self.ports[port].serve(now, |_, _| {});
         }
@@ -337,17 +337,20 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     fn enter(&mut self, at: usize, packet: Packet) {
         self.show_pool(at, packet.enqueue_ns);
         let port = &mut self.ports[at];
-        if port.polices {
-            self.pass(at, packet);
-        } else {
+        if port.intake == Intake::Queue {
             port.arrive(packet);
+        } else {
+            self.enter_otherwise(at, packet);
         }
     }
 
-    /// A packet reaches a port that polices.
+    /// A packet reaches a port that polices, or whose shaper looks at the head.
     #[inline(never)]
-    fn pass(&mut self, at: usize, packet: Packet) {
+    fn enter_otherwise(&mut self, at: usize, packet: Packet) {
         let port = &mut self.ports[at];
+        if port.intake == Intake::Peeked {
+            return port.arrive_beside(packet);
+        }
         let now = packet.enqueue_ns;
         if let Some(packet) = port.police(packet) {
             self.net.forward(packet, now + port.delay_ns);

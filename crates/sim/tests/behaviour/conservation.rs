@@ -22,6 +22,8 @@ fn rate() -> impl Strategy<Value = String> {
         (50u32..200_000).prop_map(|k| format!("rate = \"{k}kbit\"\n")),
         (50u32..200_000, 0u32..20_000)
             .prop_map(|(k, burst)| format!("rate = \"{k}kbit\"\nburst = \"{burst}b\"\n")),
+        (50u32..200_000, 1600u32..20_000)
+            .prop_map(|(k, burst)| format!("rate = \"{k}kbit\"\nburst = \"{burst}b\"\nshaper = \"tbf\"\n")),
         prop::collection::vec((1u32..900, 0u32..60), 1..5).prop_map(|steps| {
             let mut at = 0;
             let mut text = "schedule = [[\"0s\", \"20mbit\"]".to_string();

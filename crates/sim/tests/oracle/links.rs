@@ -4,14 +4,16 @@ use crate::bed::{close, one, series};
 use crate::{datagrams, drawn};
 
 /// A token bucket of b bytes at r lets through b + r t of what is offered beyond that, in every interval no more (and one packet,
-/// as a packet goes while there is any credit), and over the whole run no less.
+/// as with htb a packet goes while there is any credit, and with tbf one is on the link), and over the whole run no less.
 #[test]
 fn a_bucket_passes_its_depth_and_its_rate() {
     drawn(40, (1u32..50, 0u32..2_000_000, 100u32..1500, 1.5..4.0f64), |(mbit, burst, bytes, times)| {
         let rate = f64::from(mbit) * 1e6;
+        // Half of them.
+        let (shaper, burst) = if mbit % 2 == 0 { ("tbf", burst.max(1500)) } else { ("htb", burst) };
         let offered = (rate * times).round();
         let r = one(&format!(
-            "[link]\nrate = \"{mbit}mbit\"\nburst = \"{burst}b\"\noverhead = \"0b\"\nbuffer = \"20p\"\n\
+            "[link]\nrate = \"{mbit}mbit\"\nburst = \"{burst}b\"\nshaper = \"{shaper}\"\noverhead = \"0b\"\nbuffer = \"20p\"\n\
              [[flows]]\ncbr = \"{offered}bit\"\npacket = \"{bytes}b\"\n[queue]\ndisciplines = [\"droptail\"]\n\
              [run]\nduration = \"4s\"\nwarmup = \"0s\"\nsample = \"10ms\"\n"
         ));

@@ -15,19 +15,21 @@ pub struct ByTc {
     most: u32,
     /// The first Linux that has it (the versions of kernel.org's changelogs).
     pub since: (u32, u32),
+    /// Do SQM's scripts know its limit (`get_limit` in sqm-scripts' functions.sh)? They have others hold what these hold by themselves.
+    sqm: bool,
 }
 
 /// What one can put on by tc alone, the simplest first.
 pub const BY_TC: [ByTc; 7] = [
-    ByTc { name: "droptail", tc: "pfifo", most: 0, since: (2, 6) },
-    ByTc { name: "fq-codel", tc: "fq_codel", most: 0, since: (3, 5) },
-    ByTc { name: "codel", tc: "codel", most: 0, since: (3, 5) },
-    ByTc { name: "pie", tc: "pie", most: 0, since: (3, 14) },
+    ByTc { name: "droptail", tc: "pfifo", most: 0, since: (2, 6), sqm: true },
+    ByTc { name: "fq-codel", tc: "fq_codel", most: 0, since: (3, 5), sqm: true },
+    ByTc { name: "codel", tc: "codel", most: 0, since: (3, 5), sqm: true },
+    ByTc { name: "pie", tc: "pie", most: 0, since: (3, 14), sqm: true },
     // Its own limit, unless a parameter says otherwise.
-    ByTc { name: "sfq", tc: "sfq", most: 127, since: (2, 6) },
-    ByTc { name: "fq", tc: "fq", most: 0, since: (3, 12) },
+    ByTc { name: "sfq", tc: "sfq", most: 127, since: (2, 6), sqm: true },
+    ByTc { name: "fq", tc: "fq", most: 0, since: (3, 12), sqm: false },
     // 2.6.39
-    ByTc { name: "sfb", tc: "sfb", most: 0, since: (3, 0) },
+    ByTc { name: "sfb", tc: "sfb", most: 0, since: (3, 0), sqm: false },
 ];
 
 /// In the order in which one would rather have them: what tc has by itself, the simplest first, then what these say that more kernels have, then
@@ -52,11 +54,21 @@ pub struct PutOn {
     pub bytes: Option<u64>,
 }
 
-/// As tc has it, with room for so many packets; none: it has not. What has parameters `attach` puts on, which has them by the names of here.
+impl ByTc {
+    /// What has parameters `attach` puts on, which has them by the names of here.
+    fn of(written: &str) -> Option<&'static ByTc> {
+        BY_TC.iter().find(|d| d.name == written)
+    }
+
+    /// With room for so many packets, or as many of them as it takes.
+    fn limit(&self, packets: u32) -> u32 {
+        if self.most > 0 { packets.min(self.most) } else { packets }
+    }
+}
+
+/// As tc has it, with room for so many packets; none: it has not.
 fn of_tc(written: &str, packets: u32) -> Option<String> {
-    let d = BY_TC.iter().find(|d| d.name == written)?;
-    let limit = if d.most > 0 { packets.min(d.most) } else { packets };
-    Some(format!("{} limit {limit}", d.tc))
+    ByTc::of(written).map(|d| format!("{} limit {}", d.tc, d.limit(packets)))
 }
 
 /// How to put it, as `--aqm` has it, where packets wait already: on each of these ports, of which there are `several` with those where nobody waits.
@@ -101,15 +113,16 @@ pub(crate) fn on_line(written: &str, dev: &str, (down, up): (u64, u64)) -> Strin
             None => vec![format!("queuewright attach {dev} {written} --rate {rate} --limit {ROOM}p")],
         }
     };
-    let quiet = "2>/dev/null";
-    let mut off = String::new();
-    if by_tc.is_none() {
-        let _ = write!(off, "queuewright detach {dev} {quiet}; queuewright detach {ifb} {quiet}; ");
-    }
-    let _ = write!(
-        off,
-        "tc qdisc del dev {dev} root {quiet}; tc qdisc del dev {dev} ingress {quiet}; ip link del {ifb} {quiet}"
-    );
+    // What is there may be of ours, whatever is put on now.
+    let off = [
+        format!("queuewright detach {dev}"),
+        format!("queuewright detach {ifb}"),
+        format!("tc qdisc del dev {dev} root"),
+        format!("tc qdisc del dev {dev} ingress"),
+        format!("ip link del {ifb}"),
+    ]
+    .map(|command| format!("{command} 2>/dev/null"))
+    .join("; ");
     let mut on = one(dev, up);
     on.push(format!("ip link add {ifb} type ifb"));
     on.push(format!("ip link set {ifb} up"));
@@ -136,9 +149,55 @@ pub(crate) fn on_line(written: &str, dev: &str, (down, up): (u64, u64)) -> Strin
     )
 }
 
+/// The same as a section of OpenWrt's /etc/config/sqm, whose scripts put it on again after a restart. None: they do not have it with that room.
+pub(crate) fn of_sqm(written: &str, dev: &str, (down, up): (u64, u64)) -> Option<String> {
+    let d = ByTc::of(written).filter(|d| d.sqm)?;
+    let limit = d.limit(ROOM).to_string();
+    let mut options = vec![
+        ("enabled", "1".to_string()),
+        ("interface", dev.into()),
+        ("download", (down / 1000).to_string()),
+        ("upload", (up / 1000).to_string()),
+        ("qdisc", d.tc.into()),
+        ("script", "simplest.qos".into()),
+        // Without these two its page in a browser takes off the others.
+        ("qdisc_advanced", "1".into()),
+        ("qdisc_really_really_advanced", "1".into()),
+        ("ilimit", limit.clone()),
+        ("elimit", limit),
+        // The discipline's own: by itself SQM has longer ones on slow lines.
+        ("itarget", "default".into()),
+        ("etarget", "default".into()),
+    ];
+    // As tc has it where nothing is said; SQM says it of all.
+    if ["codel", "pie"].contains(&d.tc) {
+        options.extend(["ingress_ecn", "egress_ecn"].map(|option| (option, "NOECN".into())));
+    }
+    let mut out = String::from("config queue\n");
+    for (option, value) in options {
+        let _ = writeln!(out, "    option {option} '{value}'");
+    }
+    Some(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// With the room that was tried, and as tc has it by itself.
+    #[test]
+    fn sqm_has_what_was_tried() {
+        let section = |written| of_sqm(written, "eth0", (18_000_000, 4_750_000));
+        let of = |written| section(written).unwrap_or_else(|| panic!("{written}"));
+        for option in
+            ["download '18000'", "upload '4750'", "interface 'eth0'", "qdisc 'fq_codel'", "ilimit '1000'"]
+        {
+            assert!(of("fq-codel").contains(&format!("    option {option}\n")), "{option}");
+        }
+        assert!(!of("fq-codel").contains("NOECN") && of("codel").contains("egress_ecn 'NOECN'"));
+        assert!(of("sfq").contains("elimit '127'"));
+        assert_eq!(["fq", "sfb", "titrate", "codel:target=10ms"].map(section), [const { None }; 4]);
+    }
 
     /// On names that kernels take, and with the room that was tried.
     #[test]
@@ -148,7 +207,7 @@ mod tests {
         let name = said.split("ip link add ").nth(1).unwrap().split(' ').next().unwrap();
         assert!(name.len() <= 15 && name.ends_with("334455"), "{name}");
         assert!(said.contains("ethtool -K enx001122334455 gro off"), "{said}");
-        assert!(!said.contains("detach"), "{said}");
+        assert!(said.contains("queuewright detach ifb-01122334455 2>/dev/null;"), "{said}");
         let said = on_line("red", "eth0", (190_000_000, 190_000_000));
         assert!(said.contains("queuewright attach eth0 red --rate 190mbit --limit 1000p &&"), "{said}");
         assert!(!said.contains("ethtool"), "{said}");

@@ -1,6 +1,6 @@
 //! The advice: who is taken, what is said of it, and how to put it on.
 
-use super::commands::{BY_TC, PutOn, on_line, on_ports};
+use super::commands::{BY_TC, PutOn, of_sqm, on_line, on_ports};
 use super::household::{Line, Use};
 use super::scores::{Choice, MARGIN, Place, Sure, ahead, choose};
 use super::wanted::{Measures, Wanted, beside, value};
@@ -235,7 +235,13 @@ impl Advice<'_> {
                 let _ = writeln!(out, "{who} would be better for {}.", better.join(", "));
             }
         }
-        out + self.needs + &self.commands()
+        let sqm = self.sqm().map_or(String::new(), |section| {
+            format!(
+                "Or on OpenWrt with the package sqm-scripts, which puts it on again after a restart: write this to /etc/config/sqm, in the place of what is there, then /etc/init.d/sqm enable and /etc/init.d/sqm restart.\n\n{}\n",
+                section.lines().map(|line| format!("  {line}\n")).collect::<String>()
+            )
+        });
+        out + self.needs + &self.commands() + &sqm
     }
 
     /// What is wanted and had no value, or no difference that a score knows, with all draws.
@@ -304,6 +310,16 @@ impl Advice<'_> {
             Subject::File { ports, .. } => {
                 on_ports(self.written, self.dev, &self.waits(ports), ports.len() > 1)
             }
+        }
+    }
+
+    /// The same for SQM, on a household's line.
+    fn sqm(&self) -> Option<String> {
+        match self.subject {
+            Subject::Line(line) if self.labels[self.choice.chosen] != NOW => {
+                of_sqm(self.written, self.dev, line.shaped())
+            }
+            _ => None,
         }
     }
 
@@ -506,6 +522,9 @@ impl Advice<'_> {
         all["commands"] = json!(
             lines.filter(|l| !l.starts_with('#')).map(|l| l.trim_end_matches(" &&")).collect::<Vec<_>>()
         );
+        if let Some(section) = self.sqm() {
+            all["sqm"] = json!(section);
+        }
         if let Subject::Line(line) = self.subject
             && all["take"] != NOW
         {
