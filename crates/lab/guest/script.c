@@ -790,7 +790,8 @@ static void begin(void)
 			now = now_ns();
 		} while (hundredths == before);
 		if (now > end) {
-			stop(ENTRY_STOP, 0, "no tick was seen to begin within %llu ms",
+			stop(ENTRY_STOP, 0,
+			     "no tick was seen to begin within %llu ms",
 			     1000 * TICK_NS / 1000000);
 			return;
 		}
