@@ -95,7 +95,11 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     let free = q.aqm.is_none() && q.kernel.is_none() && !q.tc;
     let all = asked.candidates(candidates(&q)?, free)?;
     let folder = match resumed {
-        Some((folder, _)) => folder,
+        Some((folder, _)) => {
+            let of = q.rate.clone().or(q.file.as_ref().map(|file| file.display().to_string()));
+            eprintln!("note: going on with {}, of {}", folder.display(), of.unwrap_or_default());
+            folder
+        }
         None => {
             let folder = new_folder(base, "advice").map_err(unwritable)?;
             asked.keep(&folder)?;
@@ -106,7 +110,7 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     };
     // What it is of stands beside it.
     let store = Store::open(&folder.join(RUNS), "advice")?;
-    let mut runs = Runs { jobs: a.jobs.count(), stop: on_interrupt()?, folder, store };
+    let mut runs = Runs { jobs: a.jobs.count(), out: a.out.clone(), stop: on_interrupt()?, folder, store };
     doing::now("the draws");
     let mut tried = Table::new();
     let mut work = 0.0;
@@ -369,6 +373,8 @@ impl Asked {
 /// Makes runs, and keeps them.
 struct Runs {
     jobs: usize,
+    /// As the command has it.
+    out: Option<PathBuf>,
     stop: Arc<AtomicBool>,
     folder: PathBuf,
     store: Store,
@@ -457,8 +463,9 @@ impl Runs {
         match failed {
             Some(error) => Err(Failure::Run(error)),
             None if self.stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(format!(
-                "interrupted; {} finished; go on with --resume",
-                plural(self.store.len(), "run")
+                "interrupted; {} finished; go on with --resume{}",
+                plural(self.store.len(), "run"),
+                self.out.as_ref().map_or(String::new(), |out| format!(" --out {}", out.display()))
             ))),
             None => Ok(work),
         }

@@ -1321,7 +1321,9 @@ fn advice_is_for_a_scenario() {
     fs::write(&kept, some + "{\"cut off").expect("written");
     fs::remove_file(dir.path().join("my.toml")).expect("it was there");
     let said = |text: &str| text.split("\npages: ").next().map(String::from);
-    assert_eq!(said(&stdout(dir.path(), &["advise", "--resume", "--out", "o"])), said(&text));
+    let again = output(dir.path(), &["advise", "--resume", "--out", "o"]);
+    assert!(String::from_utf8_lossy(&again.stderr).contains(", of my.toml"), "{again:?}");
+    assert_eq!(said(&String::from_utf8_lossy(&again.stdout)), said(&text));
     let lines = |text: &str| text.lines().map(String::from).collect::<BTreeSet<_>>();
     assert_eq!(lines(&fs::read_to_string(&kept).expect("the runs")), lines(&runs));
     let said = output(dir.path(), &["advise", "--resume", "--tc"]);

@@ -1,7 +1,9 @@
 //! The same scenario in ns-3, for a program that `scripts/peers/ns3-row.cc` is the source of: what it is told.
 
 use queuewright_aqm::Value;
-use queuewright_scenario::spec::{FlowSpec, Impairments, PortSpec, Rate, RunSpec, SendBuffer, Traffic};
+use queuewright_scenario::spec::{
+    FlowSpec, Impairments, PortSpec, Rate, RunSpec, SendBuffer, Shaper, Traffic,
+};
 
 /// Parameters that the program can set; another one must have its default.
 const SET: [&str; 2] = ["ecn", "ce_threshold"];
@@ -55,7 +57,7 @@ fn queue(port: &PortSpec) -> Option<Vec<String>> {
         rate: _,
         // The lab's bucket, which stands for a wire.
         burst_bytes: _,
-        shaper: _,
+        shaper,
         police,
         late_marks,
         delay_ns,
@@ -67,7 +69,7 @@ fn queue(port: &PortSpec) -> Option<Vec<String>> {
     let name = Some(spec.info.name).filter(|_| spec.info.ns3)?;
     let own = spec.iter().any(|(p, value)| !SET.contains(&p.name) && value != p.default);
     let plain = *delay_ns == 0 && *impairments == Impairments::default();
-    if own || !plain || *police || *late_marks || *shared || !changes.is_empty() {
+    if own || !plain || *shaper == Shaper::Tbf || *police || *late_marks || *shared || !changes.is_empty() {
         return None;
     }
     let limit = match (name, spec.get("limit"), limit_packets, limit_bytes) {

@@ -22,7 +22,7 @@ struct BySeed(BTreeMap<u64, f64>);
 
 impl BySeed {
     fn of(results: &Results, label: &str, value: impl Fn(&Run) -> Option<f64>) -> BySeed {
-        let known = |run: &Run| value(run).filter(|v| v.is_finite()).map(|v| (run.seed, v));
+        let known = |run: &Run| value(run).filter(|v| !v.is_nan()).map(|v| (run.seed, v));
         BySeed(runs_of(results, label).filter_map(known).collect())
     }
 
@@ -37,7 +37,8 @@ impl BySeed {
     fn differs(&self, other: &BySeed) -> bool {
         let each: Vec<f64> = self.0.iter().filter_map(|(seed, v)| Some(v - other.0.get(seed)?)).collect();
         let [low, high] = student::interval(&each);
-        each.len() < 2 || low > 0.0 || high < 0.0
+        let one = self.0.len() == 1 && other.0.len() == 1;
+        (one && each.len() == 1) || low > 0.0 || high < 0.0
     }
 }
 
@@ -200,6 +201,8 @@ struct Notice {
     /// A difference that is told: of the better value at least this share, or this much.
     share: f64,
     least: f64,
+    /// What infinity stands for.
+    never: &'static str,
     /// What the group's best and worst do, and the value in words.
     best: &'static str,
     worst: &'static str,
@@ -210,6 +213,9 @@ fn group<'a>(run: &'a Run, name: &str) -> Option<&'a Group> {
     run.groups.iter().find(|g| g.name == name)
 }
 
+/// Of pages.
+const MOST_CAME: f64 = 0.9;
+
 const NOTICES: [Notice; 4] = [
     Notice {
         kind: "Calls",
@@ -218,26 +224,39 @@ const NOTICES: [Notice; 4] = [
         share: 0.0,
         // A tenth of a point nobody hears.
         least: 0.2,
+        never: "",
         best: "sounds best with",
         worst: "worst with",
         show: |v| format!("MOS {v:.1}"),
     },
     Notice {
-        kind: "Pages, by the median of those that came whole",
-        of: |run, name| Some(group(run, name)?.transfers.as_ref()?.pages.as_ref()?.plt_s.p50),
+        kind: "Pages, by the median",
+        of: |run, name| {
+            let pages = group(run, name)?.transfers.as_ref()?.pages.as_ref()?;
+            // The median of those that came says little of all.
+            let all = pages.completed as f64 >= MOST_CAME * pages.started as f64;
+            Some(if all { pages.plt_s.p50 } else { f64::INFINITY })
+        },
         more: false,
         share: 0.1,
         least: 0.05,
+        never: "more than a tenth of them never came",
         best: "has its pages soonest with",
         worst: "latest with",
         show: |v| format!("{} s", two(v)),
     },
     Notice {
         kind: "Video",
-        of: |run, name| Some(group(run, name)?.video.as_ref()?.stalled_s),
+        of: |run, name| {
+            let group = group(run, name)?;
+            let video = group.video.as_ref()?;
+            let each = video.stalled_s / f64::from(group.flows.max(1));
+            Some(if video.chunks > 0 { each } else { f64::INFINITY })
+        },
         more: false,
         share: 0.1,
         least: 1.0,
+        never: "where it never began",
         best: "stands still least with",
         worst: "longest with",
         show: |v| format!("{} s", two(v)),
@@ -248,6 +267,7 @@ const NOTICES: [Notice; 4] = [
         more: true,
         share: 0.1,
         least: 10.0,
+        never: "",
         best: "lets most round trips a minute pass beside it with",
         worst: "fewest with",
         show: |v| format!("{v:.0}"),
@@ -263,19 +283,27 @@ fn notices(results: &Results, all: &[Of<'_>]) -> Vec<String> {
         for group in &first.groups {
             let of = |label: &str| BySeed::of(results, label, |run| (notice.of)(run, &group.name));
             let mut each: Vec<(&str, BySeed)> = all.iter().map(|one| (one.label, of(one.label))).collect();
-            each.retain(|(_, by)| by.mean().is_finite());
+            each.retain(|(_, by)| !by.mean().is_nan());
             each.sort_by(|a, b| {
                 let rising = a.1.mean().total_cmp(&b.1.mean());
                 if notice.more { rising.reverse() } else { rising }
             });
             let [(best, top), .., (worst, low)] = each.as_slice() else { continue };
-            let apart = (top.mean() - low.mean()).abs();
-            if apart < notice.least.max(notice.share * top.mean().abs()) || !low.differs(top) {
+            let least = notice.least.max(notice.share * top.mean().abs());
+            let alike = |by: &BySeed| match by.mean().is_finite() {
+                true => (top.mean() - by.mean()).abs() < least || !by.differs(top),
+                false => !top.mean().is_finite(),
+            };
+            if alike(low) {
                 continue;
             }
-            let (best_is, worst_is) = ((notice.show)(top.mean()), (notice.show)(low.mean()));
+            let show = |by: &BySeed| match by.mean().is_finite() {
+                true => (notice.show)(by.mean()),
+                false => notice.never.into(),
+            };
+            let (best_is, worst_is) = (show(top), show(low));
             let equals: Vec<&str> =
-                each[1..].iter().filter(|(_, by)| !by.differs(top)).map(|(label, _)| *label).collect();
+                each[1..].iter().filter(|(_, by)| alike(by)).map(|(label, _)| *label).collect();
             let equal = match equals.as_slice() {
                 [] => String::new(),
                 some => format!(" ({} may be as good)", some.join(", ")),
@@ -505,11 +533,13 @@ mod tests {
             let calls = Calls { mos, mos_worst: mos, r: 90.0, r_worst: 90.0 };
             run.groups[0].datagrams = Some(Datagrams { calls: Some(calls), ..Datagrams::default() });
             let plt_s = Distribution { p50: plt_s, ..Distribution::default() };
-            let pages = Some(Pages { plt_s, ..Pages::default() });
+            // With c a page of five does not come.
+            let completed = if label == "c" { 8 } else { 10 };
+            let pages = Some(Pages { started: 10, completed, plt_s, ..Pages::default() });
             let transfers = Some(Transfers { pages, ..Transfers::default() });
             run.groups.push(Group { name: "web".into(), transfers, ..Group::default() });
-            let video = Some(Video { stalled_s, ..Video::default() });
-            run.groups.push(Group { name: "tv".into(), video, ..Group::default() });
+            let video = Some(Video { stalled_s, chunks: 9, ..Video::default() });
+            run.groups.push(Group { name: "tv".into(), flows: 2, video, ..Group::default() });
             run.responsiveness.push(Responsiveness {
                 load: "cubic".into(),
                 rpm,
@@ -522,17 +552,17 @@ mod tests {
             (0..3u64).map(move |seed| with(label, seed, mos + noise[seed as usize], plt_s, stalled_s, rpm))
         };
         let said = answer(&results(
-            of("a", 4.4, 0.7, 0.0, 700.0)
+            of("a", 4.41, 0.7, 0.0, 700.0)
                 .chain(of("b", 4.4, 0.9, 0.4, 90.0))
-                .chain(of("c", 1.0, 3.0, 0.2, 690.0))
+                .chain(of("c", 1.0, 0.3, 0.2, 690.0))
                 .collect(),
         ));
         assert_eq!(
             said[2..],
             [
                 "Calls: call sounds best with a, MOS 4.4 (b may be as good), and worst with c, MOS 1.0.",
-                "Pages, by the median of those that came whole: web has its pages soonest with a, 0.70 s, and latest with c, 3.0 s.",
-                "Answers: cubic lets most round trips a minute pass beside it with a, 700, and fewest with b, 90.",
+                "Pages, by the median: web has its pages soonest with a, 0.70 s, and latest with c, more than a tenth of them never came.",
+                "Answers: cubic lets most round trips a minute pass beside it with a, 700 (c may be as good), and fewest with b, 90.",
             ]
         );
     }

@@ -138,9 +138,10 @@ const EVERY_LINK: &[Key] = &[
         Is("htb"),
         "with `burst`, by which rule of Linux's packets leave. `tbf`: when there is credit for the whole packet. It is \
          taken from the discipline when the one before it leaves, waits for credit on the link as on a wire, and fills \
-         the buffer until it leaves; the `burst` is a packet at least",
+         the buffer until it leaves. The `burst` is a packet at least; Linux's timers are up to 50 us late, so let it be a packet \
+         and 50 us of the rate",
     )
-    .partly("there the wait for credit is part of the sojourn"),
+    .partly("there the wait for credit is part of the sojourn, and the packet that waits of the backlog"),
     key(
         "police",
         Bool,

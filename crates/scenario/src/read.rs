@@ -296,6 +296,11 @@ fn port(node: &Node, shares: bool, stack: Stack, around: ScenarioContext<'_>) ->
     };
     let overhead = if listed { None } else { t.one_if("overhead")? };
     let overhead_bytes = overhead.map_or(stack.overhead_bytes(), |bytes| bytes as u32);
+    if shaper == Shaper::Tbf && buffer.is_none() {
+        return Err(node.entry("shaper").key_error(
+            "tbf does not go with a shared buffer, which no qdisc of Linux's has; write a buffer",
+        ));
+    }
     let longest = u64::from(FULL_BYTES + overhead_bytes);
     if let (Shaper::Tbf, Some(n), Some(burst)) = (shaper, t.get("burst"), burst_bytes)
         && burst < longest

@@ -428,6 +428,10 @@ impl Port {
         }
         let peeked = if BESIDE { self.peeked_bytes(now) } else { 0 };
         if BESIDE && peeked > 0 {
+            // Alone there, it waits for the link no more.
+            if self.queue.packets == 0 {
+                self.queue.head_ns = now;
+            }
             self.more(peeked);
         }
         let (verdict, index) = self.discipline.enqueue_to(now, &self.queue, &view, random);

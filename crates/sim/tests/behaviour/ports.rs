@@ -1,6 +1,6 @@
 //! Several output ports: in series, and beside one another with one buffer.
 
-use crate::bed::{close, mean, one, runs, series};
+use crate::bed::{close, drops, mean, one, runs, series};
 
 /// So many ports of 100 Mbit/s with 120 Mbit/s of UDP each, over a shared buffer.
 fn overloaded(ports: usize, buffer: u32, discipline: &str) -> String {
@@ -124,6 +124,18 @@ fn a_discipline_is_set_while_it_runs() {
         let max = series(&run, "bottleneck.max_bytes");
         assert_eq!(mean(&max, from + 0.01, to), kb * 1024.0);
     }
+}
+
+/// A packet that waits for tbf's credit fills the buffer, and is no head that has waited since the run began: at a fifth of the link nothing is
+/// dropped.
+#[test]
+fn what_waits_for_credit_is_no_old_head() {
+    let run = one(
+        "[link]\nrate = \"10mbit\"\nburst = \"1514b\"\nshaper = \"tbf\"\nbuffer = \"100p\"\n[[flows]]\npoisson = \"2mbit\"\n\
+         [queue]\ndisciplines = [\"pi2\"]\n[run]\nduration = \"20s\"\n",
+    );
+    assert!(run.ports[0].packets > 2000);
+    assert_eq!(drops(&run), 0);
 }
 
 /// An access port with a static threshold before the bottleneck that is compared: results say which is which, and the access
