@@ -5,7 +5,7 @@
 
 use crate::summary::{labels, ports, runs_of, seeds};
 use queuewright_results::quality::student;
-use queuewright_results::{Group, Results, Run, jain};
+use queuewright_results::{Group, Pages, Results, Run, jain};
 use std::collections::BTreeMap;
 
 /// Uses of the link that differ by less are alike (share of it).
@@ -157,12 +157,14 @@ fn uses(all: &[Of<'_>], best: usize, place: &str) -> String {
     out + "."
 }
 
+fn group<'a>(run: &'a Run, name: &str) -> Option<&'a Group> {
+    run.groups.iter().find(|g| g.name == name)
+}
+
 /// What datagrams it costs to wait least.
 fn losses(results: &Results, all: &[Of<'_>], best: usize) -> Option<String> {
     let of_group = |label: &str, name: &str| {
-        BySeed::of(results, label, |run| {
-            run.groups.iter().find(|g| g.name == name)?.datagrams.as_ref().map(|d| d.loss)
-        })
+        BySeed::of(results, label, |run| group(run, name)?.datagrams.as_ref().map(|d| d.loss))
     };
     let groups =
         results.runs.first()?.groups.iter().filter(|g| g.datagrams.is_some()).map(|g| g.name.as_str());
@@ -196,6 +198,8 @@ struct Notice {
     kind: &'static str,
     /// Read of a run, with the group's name.
     of: fn(&Run, &str) -> Option<f64>,
+    /// How many it is of, where few are no gain.
+    came: Option<fn(&Run, &str) -> Option<f64>>,
     /// Is more of it better?
     more: bool,
     /// A difference that is told: of the better value at least this share, or this much.
@@ -209,17 +213,18 @@ struct Notice {
     show: fn(f64) -> String,
 }
 
-fn group<'a>(run: &'a Run, name: &str) -> Option<&'a Group> {
-    run.groups.iter().find(|g| g.name == name)
-}
+/// Of whom fewer came than this share of the most that came to any, their median says nothing: the late ones are not in it.
+const FEW: f64 = 0.9;
 
-/// Of pages.
-const MOST_CAME: f64 = 0.9;
+fn pages<'a>(run: &'a Run, name: &str) -> Option<&'a Pages> {
+    group(run, name)?.transfers.as_ref()?.pages.as_ref()
+}
 
 const NOTICES: [Notice; 4] = [
     Notice {
         kind: "Calls",
         of: |run, name| group(run, name)?.datagrams.as_ref()?.calls.as_ref().map(|c| c.mos),
+        came: None,
         more: true,
         share: 0.0,
         // A tenth of a point nobody hears.
@@ -231,16 +236,12 @@ const NOTICES: [Notice; 4] = [
     },
     Notice {
         kind: "Pages, by the median",
-        of: |run, name| {
-            let pages = group(run, name)?.transfers.as_ref()?.pages.as_ref()?;
-            // The median of those that came says little of all.
-            let all = pages.completed as f64 >= MOST_CAME * pages.started as f64;
-            Some(if all { pages.plt_s.p50 } else { f64::INFINITY })
-        },
+        of: |run, name| pages(run, name).map(|p| p.plt_s.p50),
+        came: Some(|run, name| pages(run, name).map(|p| p.completed as f64)),
         more: false,
         share: 0.1,
         least: 0.05,
-        never: "more than a tenth of them never came",
+        never: "where fewer came",
         best: "has its pages soonest with",
         worst: "latest with",
         show: |v| format!("{} s", two(v)),
@@ -253,6 +254,7 @@ const NOTICES: [Notice; 4] = [
             let each = video.stalled_s / f64::from(group.flows.max(1));
             Some(if video.chunks > 0 { each } else { f64::INFINITY })
         },
+        came: None,
         more: false,
         share: 0.1,
         least: 1.0,
@@ -264,11 +266,12 @@ const NOTICES: [Notice; 4] = [
     Notice {
         kind: "Answers",
         of: |run, name| run.responsiveness.iter().find(|r| r.load == name).map(|r| r.rpm),
+        came: None,
         more: true,
         share: 0.1,
         least: 10.0,
         never: "",
-        best: "lets most round trips a minute pass beside it with",
+        best: "has most round trips a minute beside it with",
         worst: "fewest with",
         show: |v| format!("{v:.0}"),
     },
@@ -281,8 +284,20 @@ fn notices(results: &Results, all: &[Of<'_>]) -> Vec<String> {
     for notice in &NOTICES {
         let mut told = Vec::new();
         for group in &first.groups {
-            let of = |label: &str| BySeed::of(results, label, |run| (notice.of)(run, &group.name));
-            let mut each: Vec<(&str, BySeed)> = all.iter().map(|one| (one.label, of(one.label))).collect();
+            let of = |label: &str, value: fn(&Run, &str) -> Option<f64>| {
+                BySeed::of(results, label, |run| value(run, &group.name))
+            };
+            let mut each: Vec<(&str, BySeed)> =
+                all.iter().map(|one| (one.label, of(one.label, notice.of))).collect();
+            if let Some(came) = notice.came {
+                let came: Vec<f64> = all.iter().map(|one| of(one.label, came).mean()).collect();
+                let most = came.iter().copied().fold(0.0, f64::max);
+                for ((_, by), _) in each.iter_mut().zip(came).filter(|(_, came)| *came < FEW * most) {
+                    // Where none came there is no value.
+                    by.0.entry(0).or_default();
+                    by.0.values_mut().for_each(|value| *value = f64::INFINITY);
+                }
+            }
             each.retain(|(_, by)| !by.mean().is_nan());
             each.sort_by(|a, b| {
                 let rising = a.1.mean().total_cmp(&b.1.mean());
@@ -381,7 +396,7 @@ fn two(value: f64) -> String {
 mod tests {
     use super::*;
     use queuewright_results::{
-        Calls, Datagrams, Distribution, Flow, Pages, Port, Responsiveness, Sojourn, Transfers, Video,
+        Calls, Datagrams, Distribution, Flow, Port, Responsiveness, Sojourn, Transfers, Video,
     };
 
     /// Goodputs of ten flows with this index: the first has most, and the others less, alike.
@@ -533,8 +548,8 @@ mod tests {
             let calls = Calls { mos, mos_worst: mos, r: 90.0, r_worst: 90.0 };
             run.groups[0].datagrams = Some(Datagrams { calls: Some(calls), ..Datagrams::default() });
             let plt_s = Distribution { p50: plt_s, ..Distribution::default() };
-            // With c a page of five does not come.
-            let completed = if label == "c" { 8 } else { 10 };
+            // One begins too late for all, and with c one more does not come.
+            let completed = if label == "c" { 8 } else { 9 };
             let pages = Some(Pages { started: 10, completed, plt_s, ..Pages::default() });
             let transfers = Some(Transfers { pages, ..Transfers::default() });
             run.groups.push(Group { name: "web".into(), transfers, ..Group::default() });
@@ -561,8 +576,8 @@ mod tests {
             said[2..],
             [
                 "Calls: call sounds best with a, MOS 4.4 (b may be as good), and worst with c, MOS 1.0.",
-                "Pages, by the median: web has its pages soonest with a, 0.70 s, and latest with c, more than a tenth of them never came.",
-                "Answers: cubic lets most round trips a minute pass beside it with a, 700 (c may be as good), and fewest with b, 90.",
+                "Pages, by the median: web has its pages soonest with a, 0.70 s, and latest with c, where fewer came.",
+                "Answers: cubic has most round trips a minute beside it with a, 700 (c may be as good), and fewest with b, 90.",
             ]
         );
     }
