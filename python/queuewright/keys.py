@@ -56,12 +56,12 @@ class Link(TypedDict, total=False):
             up to this size and falls by each packet's length, below 0 by the last. A wire takes a packet's
             length over its rate for each. With --engine linux not all of it: a BPF qdisc's own shaper has no
             bucket
-        shaper: `"htb"`, `"tbf"` (without it: `"htb"`): with `burst`, by which rule of Linux's packets leave.
-            `tbf`: when there is credit for the whole packet. It is taken from the discipline when the one
-            before it leaves, waits for credit on the link as on a wire, and fills the buffer until it leaves.
-            The `burst` is a packet at least; Linux's timers are up to 50 us late, so let it be a packet and
-            50 us of the rate. With --engine linux not all of it: there the wait for credit is part of the
-            sojourn, and the packet that waits of the backlog
+        shaper: `"htb"`, `"tbf"` (without it: `"htb"`): with `burst`, the qdisc of Linux whose rule packets
+            leave by. `tbf`: a packet leaves when there is credit for all of it. It is taken from the
+            discipline when the one before it leaves, waits for credit on the link as on a wire, and fills the
+            buffer until it leaves. The `burst` is a packet at least; Linux's timers are up to 50 us late, so
+            let it be a packet and 50 us of the rate. With --engine linux not all of it: there the wait for
+            credit is part of the sojourn, and the packet that waits of the backlog
         police: `true`, `false` (without it: `false`): no packet waits: those that the discipline lets in go
             on at once, and the queue that it sees is only counted, filled by them and emptied at the rate of
             the link, byte by byte (of a `trace` by its opportunities). A policer, with a threshold in bytes
@@ -127,12 +127,12 @@ class Ports(TypedDict, total=False):
             up to this size and falls by each packet's length, below 0 by the last. A wire takes a packet's
             length over its rate for each. With --engine linux not all of it: a BPF qdisc's own shaper has no
             bucket
-        shaper: `"htb"`, `"tbf"` (without it: `"htb"`): with `burst`, by which rule of Linux's packets leave.
-            `tbf`: when there is credit for the whole packet. It is taken from the discipline when the one
-            before it leaves, waits for credit on the link as on a wire, and fills the buffer until it leaves.
-            The `burst` is a packet at least; Linux's timers are up to 50 us late, so let it be a packet and
-            50 us of the rate. With --engine linux not all of it: there the wait for credit is part of the
-            sojourn, and the packet that waits of the backlog
+        shaper: `"htb"`, `"tbf"` (without it: `"htb"`): with `burst`, the qdisc of Linux whose rule packets
+            leave by. `tbf`: a packet leaves when there is credit for all of it. It is taken from the
+            discipline when the one before it leaves, waits for credit on the link as on a wire, and fills the
+            buffer until it leaves. The `burst` is a packet at least; Linux's timers are up to 50 us late, so
+            let it be a packet and 50 us of the rate. With --engine linux not all of it: there the wait for
+            credit is part of the sojourn, and the packet that waits of the backlog
         police: `true`, `false` (without it: `false`): no packet waits: those that the discipline lets in go
             on at once, and the queue that it sees is only counted, filled by them and emptied at the rate of
             the link, byte by byte (of a `trace` by its opportunities). A policer, with a threshold in bytes

@@ -1,8 +1,8 @@
 //! `advise`: from a line and what it is used for, or from a scenario, to a queue manager, with what to expect and how to put it on.
 
-use crate::args::Advise;
+use crate::args::{Advise, Question};
 use crate::compare::{Progress, on_interrupt, unwritable};
-use crate::reproduce::{not_resumed, resumed_folder};
+use crate::reproduce::resumed;
 use crate::words::plural;
 use crate::{Failure, cost, doing, print};
 use queuewright_aqm::FRAME_BYTES;
@@ -11,12 +11,11 @@ use queuewright_experiments::{Record, Store, Unit};
 use queuewright_linux::{Host, host, qdiscs, safe};
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::spec::PortSpec;
-use queuewright_scenario::{Draft, Flags, RunSpec, Scenario, read_text};
+use queuewright_scenario::{Draft, Flags, RunSpec, Scenario};
 use queuewright_suite::advise::{
     Access, Advice, BY_TC, FIRST, Line, NOW, PutOn, SHARES, Subject, Table, Use, Wanted, best_of, judged,
     measured, pages, pages_file, scenario, simplest_first,
 };
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,54 +47,17 @@ const WORK: f64 = 42e9;
 /// Numbers of draws: households, or seeds.
 type Numbers = std::ops::RangeInclusive<u64>;
 
-/// What a folder remembers of the command's words.
-#[derive(Serialize, Deserialize)]
-struct Question {
-    file: Option<PathBuf>,
-    rate: Option<String>,
-    rtt: String,
-    access: String,
-    uses: Option<String>,
-    aqm: Option<String>,
-    tc: bool,
-    kernel: Option<String>,
-    check: u8,
-    dev: String,
-}
-
-impl Question {
-    fn of(a: &Advise) -> Question {
-        Question {
-            file: a.file.clone(),
-            rate: a.rate.clone(),
-            rtt: a.rtt.clone(),
-            access: a.access.clone(),
-            uses: a.uses.clone(),
-            aqm: a.aqm.clone(),
-            tc: a.tc,
-            kernel: a.kernel.clone(),
-            check: a.check,
-            dev: a.dev.clone(),
-        }
-    }
-}
-
 pub fn advise(a: &Advise) -> Result<(), Failure> {
     let base = a.out.as_deref().unwrap_or(Path::new(BASE));
-    let resumed = if a.resume { Some(resumed_folder(base, ASKED)?) } else { None };
-    let q = match &resumed {
-        None => Question::of(a),
-        Some((_, path)) => {
-            let text = read_text(path, queuewright_scenario::limits::RESUMED.bytes);
-            let text = text.map_err(|e| not_resumed(path, &e))?;
-            serde_json::from_str(&text).map_err(|e| not_resumed(path, &e))?
-        }
+    let (resumed, q) = match a.resume {
+        true => resumed::<Question>(base, ASKED).map(|(folder, q)| (Some(folder), q))?,
+        false => (None, a.question.clone()),
     };
-    let mut asked = Asked::read(&q, resumed.as_ref().map(|(folder, _)| folder.join(SCENARIO)))?;
+    let mut asked = Asked::read(&q, resumed.as_ref().map(|folder| folder.join(SCENARIO)))?;
     let free = q.aqm.is_none() && q.kernel.is_none() && !q.tc;
     let all = asked.candidates(candidates(&q)?, free)?;
     let folder = match resumed {
-        Some((folder, _)) => {
+        Some(folder) => {
             let of = q.rate.clone().or(q.file.as_ref().map(|file| file.display().to_string()));
             eprintln!("note: going on with {}, of {}", folder.display(), of.unwrap_or_default());
             folder

@@ -3,6 +3,7 @@
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use queuewright_engine::EngineChoice;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -342,11 +343,11 @@ pub struct Suite {
 #[command(after_help = "\
 Households on the line are drawn at random: their round-trip times, how much is downloaded and
 uploaded beside calls, games, video and pages, and by which congestion controls. Every discipline is
-tried on four of them, the better half on four more, and the best four on sixteen others or more. Of those that are less than 0.02 of the
-score behind the best, and not shown to be worse, the simplest to have is advised: what is there now, then
-what tc has, then ours. Sixteen other households check the advice. Of a scenario its seeds are what is
-drawn, and its first discipline is what is there now.
-Every run is kept in the folder of results: after Ctrl-C --resume goes on.
+tried on four of them, the better half on four more, and the best four on sixteen others or more. Of
+those that are less than 0.02 of the score behind the best, and not shown to be worse, the simplest to
+have is advised: what is there now, then what tc has, then ours. Sixteen other households check the
+advice. Of a scenario its seeds are what is drawn, and its first discipline is what is there now. Every
+run is kept in the folder of results: after Ctrl-C --resume goes on.
 
 Examples:
   queuewright advise --rate 100mbit/20mbit --access cable
@@ -355,6 +356,26 @@ Examples:
   queuewright advise my-link.toml
   queuewright advise --resume")]
 pub struct Advise {
+    /// What is asked.
+    #[command(flatten)]
+    pub question: Question,
+    /// Go on with the newest folder, which was interrupted
+    #[arg(long, conflicts_with_all = ["file", "rate", "rtt", "access", "uses", "aqm", "tc", "kernel", "check", "dev"])]
+    pub resume: bool,
+    /// Print the advice as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Folder in which each call gets a dated folder of its own [default: queuewright-advice]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// How many runs there are at a time.
+    #[command(flatten)]
+    pub jobs: Jobs,
+}
+
+/// What `advise` is asked, which the folder of results remembers.
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+pub struct Question {
     /// A scenario to advise on, instead of a household's line
     #[arg(value_name = "SCENARIO", conflicts_with_all = ["rate", "rtt", "access", "uses"])]
     pub file: Option<PathBuf>,
@@ -385,18 +406,6 @@ pub struct Advise {
     /// Device, in the commands that are printed
     #[arg(long, value_name = "DEV", default_value = "eth0", value_parser = device())]
     pub dev: String,
-    /// Go on with the newest folder, which was interrupted
-    #[arg(long, conflicts_with_all = ["file", "rate", "rtt", "access", "uses", "aqm", "tc", "kernel", "check", "dev"])]
-    pub resume: bool,
-    /// Print the advice as JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Folder in which each call gets a dated folder of its own [default: queuewright-advice]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// How many runs there are at a time.
-    #[command(flatten)]
-    pub jobs: Jobs,
 }
 
 /// `validate`

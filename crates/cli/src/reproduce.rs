@@ -13,6 +13,7 @@ use queuewright_experiments::{
 };
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::read_text;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::fmt::Write;
 use std::fs;
@@ -39,7 +40,7 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
     let jobs = args.jobs.count();
     let base = args.out.as_deref().unwrap_or(Path::new(BASE));
     if args.resume {
-        let (folder, asked) = resumed(base)?;
+        let (folder, asked): (_, Asked) = resumed(base, ASKED)?;
         let experiments = asked.experiments(&catalogue).map_err(|e| not_resumed(&folder.join(ASKED), &e))?;
         return make(&folder, experiments, asked.options, jobs);
     }
@@ -97,27 +98,21 @@ fn absolute(name: &str) -> String {
     }
 }
 
-/// The newest folder, and what it was asked for.
-fn resumed(base: &Path) -> Result<(PathBuf, Asked), Failure> {
-    let (folder, path) = resumed_folder(base, ASKED)?;
+/// The newest folder below `base`, and what it was asked for, of the file of that name.
+pub fn resumed<T: DeserializeOwned>(base: &Path, name: &str) -> Result<(PathBuf, T), Failure> {
+    let link = base.join("latest");
+    let folder = fs::canonicalize(&link).map_err(|_| {
+        Failure::Input(format!("--resume: there is nothing to go on with: no folder {}", link.display()))
+    })?;
+    let path = folder.join(name);
     let text = read_text(&path, queuewright_scenario::limits::RESUMED.bytes);
     let text = text.map_err(|e| not_resumed(&path, &e))?;
     let asked = serde_json::from_str(&text).map_err(|e| not_resumed(&path, &e))?;
     Ok((folder, asked))
 }
 
-/// The newest folder below `base`, and where it says how it was asked for.
-pub fn resumed_folder(base: &Path, asked: &str) -> Result<(PathBuf, PathBuf), Failure> {
-    let link = base.join("latest");
-    let folder = fs::canonicalize(&link).map_err(|_| {
-        Failure::Input(format!("--resume: there is nothing to go on with: no folder {}", link.display()))
-    })?;
-    let path = folder.join(asked);
-    Ok((folder, path))
-}
-
 /// Why it cannot be gone on with, and what to do.
-pub fn not_resumed(path: &Path, why: &dyn std::fmt::Display) -> Failure {
+fn not_resumed(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     Failure::Input(format!("--resume: {}: {why}; begin anew, without --resume", path.display()))
 }
 

@@ -2,14 +2,14 @@
 
 use crate::args::Suite as Args;
 use crate::compare::{Progress, on_interrupt, unwritable};
-use crate::reproduce::{not_resumed, resumed_folder};
+use crate::reproduce::resumed;
 use crate::words::plural;
 use crate::{Failure, cost, doing, print};
 use queuewright_engine::{Engine, ItemEvent};
 use queuewright_experiments::{Record, Store, measures};
 use queuewright_report::{new_folder, replace};
 use queuewright_results::Run;
-use queuewright_scenario::{RunSpec, read_text};
+use queuewright_scenario::RunSpec;
 use queuewright_suite::{Options, Plan, Scores, Suite, Unit, findings, harm, list, pages, pictures, table};
 use serde_json::json;
 use std::fmt::Write;
@@ -52,10 +52,7 @@ pub fn suite(args: &Args) -> Result<(), Failure> {
 fn opened(args: &Args) -> Result<Option<(PathBuf, Suite, Options)>, Failure> {
     let base = args.out.as_deref().unwrap_or(Path::new(BASE));
     if args.resume {
-        let (folder, path) = resumed_folder(base, ASKED)?;
-        let text = read_text(&path, queuewright_scenario::limits::RESUMED.bytes);
-        let text = text.map_err(|e| not_resumed(&path, &e))?;
-        let asked: Asked = serde_json::from_str(&text).map_err(|e| not_resumed(&path, &e))?;
+        let (folder, asked): (_, Asked) = resumed(base, ASKED)?;
         return Ok(Some((folder, Suite::open(&asked.suite)?, asked.options)));
     }
     let Some(name) = &args.name else { return Ok(None) };

@@ -770,8 +770,9 @@ static void begin(void)
 	uint64_t end = now_ns() + 1000 * TICK_NS, looked, now;
 	uint64_t hundredths, before;
 
+	/* times(2) counts in hundredths of a second: every fifth tick begins an even one. Looks may come late. So the first one that finds
+	 * an even one begun says only when the next one may begin, and there it is asked without a pause. */
 	do {
-		/* times(2) counts in hundredths of a second: every fifth tick begins an even one. However late a look comes, */
 		now = now_ns();
 		hundredths = (uint64_t)times(NULL);
 		do {
@@ -781,7 +782,6 @@ static void begin(void)
 			hundredths = (uint64_t)times(NULL);
 			now = now_ns();
 		} while (hundredths == before || hundredths % 2);
-		/* it says when the next one is to be looked for without a pause. */
 		wait_until(looked + 5 * TICK_NS - LOOK_NS);
 		before = hundredths + 1;
 		do {

@@ -136,8 +136,8 @@ const EVERY_LINK: &[Key] = &[
         "shaper",
         Word(&["htb", "tbf"]),
         Is("htb"),
-        "with `burst`, by which rule of Linux's packets leave. `tbf`: when there is credit for the whole packet. It is \
-         taken from the discipline when the one before it leaves, waits for credit on the link as on a wire, and fills \
+        "with `burst`, the qdisc of Linux whose rule packets leave by. `tbf`: a packet leaves when there is credit for all of \
+         it. It is taken from the discipline when the one before it leaves, waits for credit on the link as on a wire, and fills \
          the buffer until it leaves. The `burst` is a packet at least; Linux's timers are up to 50 us late, so let it be a packet \
          and 50 us of the rate",
     )

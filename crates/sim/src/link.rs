@@ -296,17 +296,24 @@ mod tests {
         assert_eq!(capacity_bytes(&again, 500_000_000, 12_250_000_000), 500.0 + 5.0 * 1000.0 + 250.0);
     }
 
-    /// A byte a microsecond, credit for two packets of 1000.
-    #[test]
-    fn a_bucket_lets_go_what_it_has_credit_for() {
-        let mut link = Link::new(&Rate::Constant(8_000_000), Some(2000), Shaper::Htb);
+    /// A byte a microsecond, credit for two packets of 1000, and five of them from 10 ms on: when they leave, us later, and when the next may.
+    fn five(shaper: Shaper) -> (Link, Vec<u64>, u64) {
+        let mut link = Link::new(&Rate::Constant(8_000_000), Some(2000), shaper);
         let mut begin = 10_000_000;
         let mut left = Vec::new();
         for _ in 0..5 {
+            let earliest = link.earliest(begin, 1000);
             let (at, next) = link.finish(begin, 1000).unwrap();
+            assert_eq!(at, earliest);
             left.push((at - 10_000_000) / 1000);
             begin = next;
         }
+        (link, left, begin)
+    }
+
+    #[test]
+    fn a_bucket_lets_go_what_it_has_credit_for() {
+        let (mut link, left, begin) = five(Shaper::Htb);
         // Two use up the credit, the third goes on none; then one for each that comes in.
         assert_eq!(left, [0, 0, 0, 1000, 2000]);
         // Half a packet's pause is half a packet's credit; a long one is no more than the bucket holds.
@@ -315,20 +322,11 @@ mod tests {
         assert_eq!(link.finish(1_000_000_000, 2000), Some((1_000_000_000, 1_001_000_000)));
     }
 
-    /// The same with tbf: the third waits for its credit, and each before it goes.
+    /// The third waits for its credit, and each before it goes.
     #[test]
     fn a_packet_waits_for_all_of_its_credit_in_tbf() {
-        let mut link = Link::new(&Rate::Constant(8_000_000), Some(2000), Shaper::Tbf);
-        let mut begin = 10_000_000;
-        let mut left = Vec::new();
-        for _ in 0..5 {
-            let earliest = link.earliest(begin, 1000);
-            let (at, next) = link.finish(begin, 1000).unwrap();
-            assert_eq!((at, at), (next, earliest));
-            left.push((at - 10_000_000) / 1000);
-            begin = next;
-        }
-        assert_eq!(left, [0, 0, 1000, 2000, 3000]);
+        let (mut link, left, begin) = five(Shaper::Tbf);
+        assert_eq!((left, begin), (vec![0, 0, 1000, 2000, 3000], 13_000_000));
         // No credit is left: half a packet's pause has the next wait for the other half.
         assert_eq!(link.finish(begin + 500_000, 1000), Some((begin + 1_000_000, begin + 1_000_000)));
         assert_eq!(link.finish(1_000_000_000, 2000), Some((1_000_000_000, 1_000_000_000)));

@@ -427,7 +427,7 @@ impl Port {
             }
         }
         let peeked = if BESIDE { self.peeked_bytes(now) } else { 0 };
-        if BESIDE && peeked > 0 {
+        if peeked > 0 {
             // Alone there, it waits for the link no more.
             if self.queue.packets == 0 {
                 self.queue.head_ns = now;
@@ -435,7 +435,7 @@ impl Port {
             self.more(peeked);
         }
         let (verdict, index) = self.discipline.enqueue_to(now, &self.queue, &view, random);
-        if BESIDE && peeked > 0 {
+        if peeked > 0 {
             self.less(peeked);
         }
         match verdict.action {
@@ -466,11 +466,11 @@ impl Port {
         }
         self.more(p.bytes);
         if MANY {
-            if BESIDE && peeked > 0 {
+            if peeked > 0 {
                 self.more(peeked);
             }
             self.overflow(now);
-            if BESIDE && peeked > 0 {
+            if peeked > 0 {
                 self.less(peeked);
             }
         }
