@@ -14,6 +14,7 @@ mod cubic;
 mod dctcp;
 mod htcp;
 mod illinois;
+mod ledbat;
 mod newreno;
 mod scalable;
 mod vegas;
@@ -360,5 +361,6 @@ control::controls! {
     bic Bic(Bic),
     scalable Scalable(Scalable),
     dctcp Dctcp(Dctcp),
+    ledbat Ledbat(Box<Ledbat>),
     brutal Brutal(Box<Brutal>),
 }

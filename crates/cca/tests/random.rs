@@ -95,7 +95,7 @@ fn live(
                 } else if acked > 0 {
                     cca.cong_avoid(&mut c, acked, now);
                     // Delay makes these give way; Illinois adds up to ten packets for one.
-                    let yields = matches!(kind, Kind::Vegas | Kind::Yeah);
+                    let yields = matches!(kind, Kind::Vegas | Kind::Yeah | Kind::Ledbat);
                     let most = if kind == Kind::Illinois { 10 * acked + 40 } else { acked + 1 };
                     prop_assert!((c.cwnd >= before || yields) && c.cwnd <= before + most);
                 }

@@ -175,3 +175,24 @@ fn illinois_recovers_faster_than_reno() {
     println!("Reno {reno:.3}, Illinois {illinois:.3}");
     assert!(illinois > reno + 0.1, "Reno {reno}, Illinois {illinois}");
 }
+
+/// RFC 6817: alone a flow makes others wait for no more than 100 ms, and beside NewReno behind a queue that is longer than this it has
+/// next to nothing. Behind an AQM that keeps the queue short it never sees its target, and is a flow as others are (RFC 7928, section 5.4).
+#[test]
+fn ledbat_yields_where_queues_are_long() {
+    let run = |others: &str, discipline: &str| {
+        one(&format!(
+            "[link]\nrate = \"10mbit\"\nbuffer = \"300p\"\n[[flows]]\ncca = \"ledbat\"\nrtt = \"40ms\"\n{others}\
+             [queue]\ndisciplines = [\"{discipline}\"]\n[run]\nduration = \"120s\"\nwarmup = \"30s\"\n"
+        ))
+    };
+    let other = "[[flows]]\ncca = \"newreno\"\nrtt = \"40ms\"\n";
+    let alone = run("", "droptail");
+    let (wait, used) = (alone.ports[0].sojourn_ms.mean, alone.ports[0].utilization);
+    assert!((90.0..110.0).contains(&wait) && used > 0.99 && drops(&alone) == 0, "{wait} ms, {used}");
+    let share = |r: &Run| r.groups[0].goodput_bps / (r.groups[0].goodput_bps + r.groups[1].goodput_bps);
+    let (behind_tail, behind_codel) = (share(&run(other, "droptail")), share(&run(other, "codel")));
+    println!("alone {wait:.1} ms; beside NewReno {behind_tail:.3} and {behind_codel:.3} of the link");
+    assert!(behind_tail < 0.1, "{behind_tail}");
+    assert!(behind_codel > 0.25, "{behind_codel}");
+}
