@@ -283,11 +283,15 @@ class Results:
 def run(
     drafts: Sequence[Draft],
     *,
+    without: Sequence[str] = (),
     linux: bool = False,
     at_a_time: int | None = None,
     progress: Callable[[float, int, int], object] | None = None,
 ) -> list[Results]:
-    """Makes all runs of these scenarios and gives each one's results."""
+    """Makes all runs of these scenarios and gives each one's results.
+
+    With groups that are left out each run is also made without them, and says what the others lose.
+    """
 
 def run_some(runs: Runs) -> bytes:
     """Makes these runs, one at a time, and gives their results packed, for `Results.unpack`."""

@@ -24,6 +24,7 @@ Given = Scenario | str | os.PathLike[str] | Mapping[str, Any]
 def run(
     scenario: Given,
     *,
+    without: str | Iterable[str] = (),
     engine: Engine = "sim",
     jobs: int | None = None,
     progress: Progress = None,
@@ -36,6 +37,8 @@ def run(
 
     Args:
         scenario: A `Scenario`, the path of a scenario file, or a dict of its tables.
+        without: Groups of flows. Every run is also made without them, and `groups` says what share of what
+            they have alone the others lose beside them (harm, docs/results.md). Not with `engine="ray"`.
         engine: `"sim"`: the simulator; `"linux"`: a real kernel in a virtual machine (docs/linux.md);
             `"ray"`: the simulator on a Ray cluster, with the same results (`pip install 'queuewright[ray]'`).
         jobs: Runs at a time; default one per core.
@@ -50,7 +53,8 @@ def run(
         RunError: A run failed.
     """
     try:
-        return Results(results([_changed(scenario, flags)], engine, jobs, progress)[0])
+        out = _names(without)
+        return Results(results([_changed(scenario, flags)], engine, jobs, progress, out)[0])
     except BaseException as e:
         if finished := _finished(e):
             e.results = finished[0]  # type: ignore[attr-defined]
@@ -154,6 +158,14 @@ def _changed(given: Given, flags: Flags) -> Scenario:
     return scenario.changed(**flags) if any(flag is not None for flag in flags.values()) else scenario
 
 
+def _names(without: str | Iterable[str]) -> list[str]:
+    names = [without] if isinstance(without, str) else without
+    listed = list(names) if isinstance(names, Iterable) else [names]
+    if all(isinstance(name, str) for name in listed):
+        return listed
+    raise Error(f'without = {shown(without)}: write the names of groups of flows, such as ["bbr"]')
+
+
 def _finished(e: BaseException) -> list[Results]:
     """What had finished of each scenario when this was raised; nothing, if none had begun."""
     found: list[_native.Results] | None = getattr(e, "results", None)
@@ -172,7 +184,11 @@ def at_a_time(jobs: int | None, progress: Progress) -> int | None:
 
 
 def results(
-    scenarios: Sequence[Scenario], engine: Engine, jobs: int | None, progress: Progress
+    scenarios: Sequence[Scenario],
+    engine: Engine,
+    jobs: int | None,
+    progress: Progress,
+    without: Sequence[str] = (),
 ) -> list[_native.Results]:
     """Of each scenario the native results.
 
@@ -185,8 +201,11 @@ def results(
     jobs = at_a_time(jobs, progress)
     with reporter(progress) as tell:
         if engine == "ray":
+            if without:
+                raise Error('without: not with engine = "ray"; leave one out')
             from queuewright import _ray
 
             return _ray.runs(scenarios, jobs, tell)
         drafts = [scenario._draft for scenario in scenarios]
-        return _native.run(drafts, linux=engine == "linux", at_a_time=jobs, progress=tell)
+        linux = engine == "linux"
+        return _native.run(drafts, without=without, linux=linux, at_a_time=jobs, progress=tell)

@@ -20,6 +20,32 @@ def test_json_is_the_command_s_to_the_byte(small_file: Path, results: qw.Results
     assert results.to_dict()["runs"][0]["discipline"] == "droptail"
 
 
+def test_harm_is_the_command_s(tmp_path: Path, command: Command) -> None:
+    file = tmp_path / "two.toml"
+    file.write_text(
+        '[link]\nrate = "10mbit"\n[[flows]]\nname = "old"\ncca = "cubic"\nrtt = "20ms"\n'
+        '[[flows]]\nname = "new"\ncca = "bbr"\nrtt = "20ms"\n'
+        '[queue]\ndisciplines = ["droptail"]\n[run]\nduration = "6s"\nwarmup = "2s"\n'
+    )
+    results = qw.run(file, without="new")
+    said = command("run", file, "--json", "--without", "new")
+    assert said.returncode == 0, said.stderr
+    assert without_clock(results.to_json()) == without_clock(said.stdout)
+    of_old, of_new = results.groups["harm_goodput"]
+    assert 0 < of_old < 1
+    assert of_new is None
+    for wrong, why in [
+        (["nobody"], 'without: no group of flows is named "nobody"; there are old, new'),
+        (["old", "new"], "without: no group is left that could lose anything; leave one out"),
+        (7, 'without = 7: write the names of groups of flows, such as ["bbr"]'),
+    ]:
+        with pytest.raises(qw.Error) as e:
+            qw.run(file, without=wrong)  # type: ignore[arg-type]
+        assert str(e.value) == why
+    with pytest.raises(qw.Error, match="without: not with engine"):
+        qw.run(file, without=["new"], engine="ray")
+
+
 def test_the_summary_is_the_command_s(
     small_file: Path, results: qw.Results, command: Command, tmp_path: Path
 ) -> None:

@@ -223,6 +223,12 @@ pub struct Output {
     /// Print the results as one JSON object, and write no folder unless --out is given
     #[arg(long)]
     pub json: bool,
+    /// A table of these measures alone, by their paths in docs/results.md: sojourn_ms.p99,group.*.goodput_bps
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "json")]
+    pub columns: Vec<String>,
+    /// Make every run also without these groups of flows, and say what the others lose beside them (harm)
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
+    pub without: Vec<String>,
     /// Folder in which each comparison gets a dated folder of its own [default: queuewright-results]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -5,9 +5,10 @@ use crate::words::plural;
 use crate::{Failure, doing, print};
 use indicatif::{ProgressBar, ProgressStyle};
 use queuewright_engine::{Engine, ItemEvent, header};
-use queuewright_report::{Folder, TableStyle, answer, table};
+use queuewright_report::{Folder, TableStyle, Unmeasured, answer, table, table_of};
 use queuewright_results::{Results, Run};
 use queuewright_scenario::{RunSpec, Scenario};
+use queuewright_suite::harm;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -25,6 +26,10 @@ pub fn compare(
     output: &Output,
 ) -> Result<(), Failure> {
     let specs = scenario.runs()?;
+    // First those without some groups, then those that are asked for.
+    let alone =
+        harm::alone(&specs, &output.without).map_err(|e| Failure::Input(format!("--without: {e}")))?;
+    let all: Vec<RunSpec> = alone.iter().chain(&specs).cloned().collect();
     let engine = Engine::new(&engine.asked(), scenario, &specs)?;
     let header = header(scenario);
     let mut kept = match (&output.out, output.json) {
@@ -38,19 +43,31 @@ pub fn compare(
     let stop = on_interrupt()?;
     let jobs = output.jobs.count();
     doing::now(&format!("the runs of {called}"));
-    let mut progress = Progress::new(&specs);
+    let mut progress = Progress::new(&all);
     let mut failed = None;
-    engine.run_all(&specs, jobs, &stop, |i, step| {
+    let before = alone.len();
+    // Each of a pair that has come before the other.
+    let (mut lone, mut paired): (BTreeMap<usize, Run>, BTreeMap<usize, Run>) = Default::default();
+    engine.run_all(&all, jobs, &stop, |i, step| {
         let error = match step {
             ItemEvent::At(at) => return progress.at(i, at),
             ItemEvent::Done(Ok(None)) => return,
             ItemEvent::Done(Err(e)) => {
-                let spec = &specs[i];
+                let spec = &all[i];
                 format!("{} with seed {}: {e}", spec.discipline.label, spec.seed)
             }
             ItemEvent::Done(Ok(Some(run))) => {
                 progress.done(i);
-                match kept.add(i, *run) {
+                let place = i % specs.len();
+                if i < before { &mut lone } else { &mut paired }.insert(place, *run);
+                if before > 0 && !lone.contains_key(&place) {
+                    return;
+                }
+                let Some(mut run) = paired.remove(&place) else { return };
+                if let Some(alone) = lone.remove(&place) {
+                    harm::tell(&specs[place], &alone, &mut run, &output.without);
+                }
+                match kept.add(place, run) {
                     Ok(()) => return,
                     Err(e) => e.to_string(),
                 }
@@ -63,10 +80,17 @@ pub fn compare(
 
     let (results, report) = kept.finish(header)?;
     let finished = results.runs.len();
+    let mut unmeasured = None;
     if output.json {
         print(&results.to_json())?;
     } else if finished > 0 {
-        print(&table(&results, terminal()))?;
+        match output.columns.as_slice() {
+            [] => print(&table(&results, terminal()))?,
+            columns => match table_of(&results, columns, terminal()) {
+                Ok(table) => print(&table)?,
+                Err(e) => unmeasured = Some(e),
+            },
+        }
         if finished < specs.len() {
             print(&format!(
                 "incomplete: {finished} of {} runs finished; each row is over those\n",
@@ -89,7 +113,23 @@ pub fn compare(
     match failed {
         Some(error) => Err(Failure::Run(format!("{error}; {finished}"))),
         None if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(format!("interrupted; {finished}"))),
-        None => Ok(()),
+        None => unmeasured.map_or(Ok(()), |e| Err(Failure::Input(no_column(&e)))),
+    }
+}
+
+/// What is said of a measure that no run has: the nearest that some have.
+fn no_column(e: &Unmeasured) -> String {
+    let alike = |of: &String| strsim::jaro_winkler(of, &e.path);
+    let mut near: Vec<&String> = e.measured.iter().filter(|of| alike(of) > 0.8).collect();
+    near.sort_by(|a, b| alike(b).total_cmp(&alike(a)));
+    near.truncate(5);
+    let near: Vec<&str> = near.into_iter().map(String::as_str).collect();
+    match near.as_slice() {
+        [] => format!(
+            "--columns: no run has {:?}; the report lists every measure, docs/results.md says what they are",
+            e.path
+        ),
+        near => format!("--columns: no run has {:?}; there are {}", e.path, near.join(", ")),
     }
 }
 

@@ -6,9 +6,10 @@ use crate::reproduce::resumed;
 use crate::words::plural;
 use crate::{Failure, cost, doing, print};
 use queuewright_engine::{Engine, ItemEvent};
-use queuewright_experiments::{Record, Store, measures};
+use queuewright_experiments::{Record, Store};
 use queuewright_report::{new_folder, replace};
 use queuewright_results::Run;
+use queuewright_results::measures::by_path;
 use queuewright_scenario::RunSpec;
 use queuewright_suite::{Options, Plan, Scores, Suite, Unit, findings, harm, list, pages, pictures, table};
 use serde_json::json;
@@ -180,19 +181,23 @@ fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Resul
     let (plan, store) = (&plans[0].1, &stores[0]);
     if !store.is_empty() {
         let scores = Scores::of(plan, store)?;
-        let mut texts = pages(plan, store, &scores);
+        let harms = match (&options.cca, stores.as_slice()) {
+            (Some(_), [with, before, alone]) => {
+                Some(harm::harms(plan, &harm::Stores { alone, before, with })?)
+            }
+            _ => None,
+        };
+        let mut texts = pages(plan, store, &scores, harms.as_deref());
         texts.extend(pictures(plan, store, &scores)?);
         let mut said = table(plan, store, &scores);
         let found = findings::judged(plan, store);
         let mut json = json!({"standings": scores.standings});
         if !found.is_empty() {
-            said = format!("{said}\n{}\n", findings::words(&found));
+            said = format!("{}\n\n{said}", findings::words(&found));
             json["findings"] = json!(found);
         }
-        if let (Some(control), [with, before, alone]) = (&options.cca, stores.as_slice()) {
-            let harms = harm::harms(plan, &harm::Stores { alone, before, with })?;
-            said = format!("{said}\n{}\n", harm::words(&harms, control));
-            texts.push(("harm.md".into(), harm::page(&harms, control)));
+        if let (Some(control), Some(harms)) = (&options.cca, harms) {
+            said = format!("{}\n\n{said}", harm::words(&harms, control));
             json["harm"] = json!(harms);
         }
         for (name, text) in texts {
@@ -232,7 +237,7 @@ fn kept(args: &Args, folder: &Path, name: &str, plan: &Plan) -> Result<Store, Fa
 
 /// Keeps a run, or says why it cannot.
 fn keep(store: &mut Store, unit: &Unit, run: &Run) -> Result<(), String> {
-    store.add(Record::plain(&unit.kept_as(), measures(run))).map_err(|e| e.to_string())
+    store.add(Record::plain(&unit.kept_as(), by_path(run))).map_err(|e| e.to_string())
 }
 
 /// Makes what is still to make of a plan; gives why it ended early, if it did.

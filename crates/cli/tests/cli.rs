@@ -533,6 +533,59 @@ fn run_prints_a_table_and_keeps_a_dated_folder() {
     assert_eq!(without_clocks(first), without_clocks(second));
 }
 
+/// Measures by their paths; a path that nobody has is named after the runs, which are kept.
+#[test]
+fn columns_are_chosen() {
+    let dir = folder();
+    let table = stdout(dir.path(), &["run", "small.toml", "--columns", "sojourn_ms.max,group.*.goodput_bps"]);
+    assert!(table.contains("goodput_bps") && !table.contains("utilisation"), "{table}");
+    let out = output(dir.path(), &["run", "small.toml", "--columns", "jain,sojourn_ms.p98"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("--columns: no run has \"sojourn_ms.p98\"; there are sojourn_ms.p9"), "{said}");
+    assert!(dir.path().join("queuewright-results/latest/report.html").exists());
+}
+
+/// Beside a flow of its like a flow of CUBIC loses about half of what it has alone; a run without the others is what it is told by.
+#[test]
+fn harm_is_told_beside_a_run_without_the_others() {
+    let dir = folder();
+    let scenario = |others: &str| {
+        format!(
+            "[link]\nrate = \"10mbit\"\n[[flows]]\nname = \"old\"\ncca = \"cubic\"\nrtt = \"20ms\"\nprobes = true\n{others}\
+             [queue]\ndisciplines = [\"fq-codel\"]\n[run]\nduration = \"12s\"\nwarmup = \"4s\"\n"
+        )
+    };
+    let other = "[[flows]]\nname = \"new\"\ncca = \"cubic\"\nrtt = \"20ms\"\n";
+    fs::write(dir.path().join("both.toml"), scenario(other)).expect("both");
+    let both = json(&stdout(dir.path(), &["run", "both.toml", "--json", "--without", "new"]));
+    let plain = json(&stdout(dir.path(), &["run", "both.toml", "--json"]));
+    let groups = |of: &Value| of["runs"][0]["groups"].as_array().expect("groups").clone();
+    let old = &groups(&both)[0];
+    let harm = &old["harm"];
+    assert_eq!(harm["beside"], json("[\"new\"]"));
+    let number = |v: &Value| v.as_f64().unwrap_or_else(|| panic!("{v}: {both}"));
+    // Fair queueing: a half each, which is the max-min share as well.
+    assert!((number(&harm["goodput"]) - 0.5).abs() < 0.02, "{harm}");
+    assert!((number(&harm["fair_bps"]) / number(&old["goodput_bps"]) - 1.0).abs() < 0.03, "{old}");
+    assert!(harm["plt"].is_null() && groups(&both)[1].get("harm").is_none(), "{both}");
+    // Nothing else of the run is another.
+    let mut same = without_clocks(both.clone());
+    same["runs"][0]["groups"][0].as_object_mut().expect("a group").remove("harm");
+    assert_eq!(same, without_clocks(plain));
+    let table = stdout(dir.path(), &["run", "both.toml", "--without", "new"]);
+    assert!(table.contains("fair share"), "{table}");
+    for (given, said) in [
+        ("old,nobody", "--without: no group of flows is named \"nobody\"; there are old, new"),
+        ("old,new", "--without: no group is left that could lose anything; leave one out"),
+    ] {
+        let out = output(dir.path(), &["run", "both.toml", "--without", given]);
+        let refused = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{refused}");
+        assert!(refused.contains(said), "{refused}");
+    }
+}
+
 /// What depends on the machine, out.
 fn without_clocks(mut results: Value) -> Value {
     for run in results["runs"].as_array_mut().expect("runs") {
@@ -1193,6 +1246,9 @@ fn findings_are_judged() {
     assert_eq!(verdicts[..2], ["holds", "fails"], "{json}");
     let page = fs::read_to_string(dir.path().join("o/latest/index.md")).expect("a page");
     assert!(page.contains("| least = 0.5 | none | holds | 1 of 1 |"), "{page}");
+    let begin =
+        "What its source has found, 3 in all: 1 holds, 2 does not hold. [Which](#what-its-source-has-found).";
+    assert!(page.find(begin).is_some_and(|at| at < page.find("**droptail**").expect("an answer")), "{page}");
     assert!(page.contains("| most = 0.5 | none | does not hold | 0 of 1 | slow with droptail: "), "{page}");
     for (bound, scenarios, said) in [
         ("", "s", "least, most: one of them is needed, or nothing can fail"),

@@ -28,10 +28,11 @@ pub use cases::Case;
 pub use catalogue::{Catalogue, Experiment, VARIANTS};
 pub use claims::{Judged, Verdict, WithCause, WithNull, figures};
 pub use figure::{CauseKind, Figure, Form};
-pub use measure::{mean, measures, reward};
+pub use measure::reward;
 pub use nulls::{Null, NullRuns};
 pub use output::{Beside, Drawing, Outcome, finish, missed, outcome, summary};
 pub use plan::{Options, Plan, Unit};
+pub use queuewright_results::measures::mean;
 pub use rows::Spread;
 pub use store::{Record, Store};
 

@@ -1,8 +1,8 @@
 //! The runs as rows: dimensions' values and measures; and what is said of several at once.
 
 use crate::figure::{Filter, OneOrMany};
-use crate::measure::quantile;
 use crate::{Plan, Record};
+use queuewright_results::measures::quantile;
 use queuewright_results::quality::student;
 use std::collections::{BTreeMap, BTreeSet};
 

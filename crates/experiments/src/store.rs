@@ -6,6 +6,7 @@ use crate::plan::Unit;
 use crate::points::{self, FlowPoint};
 use crate::{Error, measure};
 use queuewright_results::Run;
+use queuewright_results::measures::quantile;
 use queuewright_scenario::RunSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -55,7 +56,7 @@ impl Record {
             let of = figure.measure(&panel.x).of;
             if let Some(times) = completions(&of, run) {
                 let share = |i: usize| i as f64 / SHARES as f64;
-                let curve = (0..=SHARES).map(|i| (measure::quantile(&times, share(i)), share(i)));
+                let curve = (0..=SHARES).map(|i| (quantile(&times, share(i)), share(i)));
                 curves.insert(of, curve.collect());
             }
         }

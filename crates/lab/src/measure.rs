@@ -265,6 +265,7 @@ impl Seen<'_> {
             transfers: mine().next().map(|_| Transfers::of(mine().filter(|t| t.start_s >= warm_s))),
             datagrams: group.datagrams.then(|| self.datagrams(g)),
             video: None,
+            harm: None,
         }
     }
 

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use queuewright_engine::header;
 use queuewright_report::{TableStyle, table};
+use queuewright_results::measures::by_path;
 use queuewright_results::sheets as rows;
 use queuewright_results::{Detail, Run};
 use queuewright_scenario::RunSpec;
@@ -177,7 +178,7 @@ impl Results {
 
     /// Of each run its discipline, seed and every measure that has a value, as `suite` and `reproduce` name them.
     fn measures(&self) -> Vec<Measured> {
-        let of = |run: &Run| (run.discipline.clone(), run.seed, queuewright_experiments::measures(run));
+        let of = |run: &Run| (run.discipline.clone(), run.seed, by_path(run));
         self.results.runs.iter().map(of).collect()
     }
 

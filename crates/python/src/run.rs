@@ -11,6 +11,7 @@ use pyo3::types::PyBytes;
 use queuewright_engine::{Engine, EngineChoice, ItemEvent, RunOutcome, jobs};
 use queuewright_results::Run;
 use queuewright_scenario::RunSpec;
+use queuewright_suite::harm;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -22,27 +23,40 @@ const EVERY: Duration = Duration::from_millis(50);
 /// Makes all runs of these scenarios, `at_a_time` at a time (one per core), and gives each scenario's results.
 /// `progress` is called, about every 50 ms, with the share done (0 to 1), the runs done and all runs; what it raises ends the runs, as
 /// Ctrl-C does. What has finished by then is the exception's `results`, as far as it can have one.
+/// With groups that are left out each run is also made without them, and says what the others lose beside them.
 #[pyfunction]
-#[pyo3(signature = (drafts, *, linux=false, at_a_time=None, progress=None))]
+#[pyo3(signature = (drafts, *, without=Vec::new(), linux=false, at_a_time=None, progress=None))]
 pub fn run(
     py: Python<'_>,
     drafts: Vec<Py<Draft>>,
+    without: Vec<String>,
     linux: bool,
     at_a_time: Option<u16>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<Results>> {
     let asked = EngineChoice { linux, ..EngineChoice::default() };
-    let mut specs: Vec<RunSpec> = Vec::new();
+    let (mut specs, mut alone): (Vec<RunSpec>, Vec<RunSpec>) = Default::default();
     let mut ends = Vec::with_capacity(drafts.len());
     let mut engine = Engine::Sim;
     for draft in &drafts {
         let scenario = &draft.get().scenario;
         let runs = py.detach(|| scenario.runs()).map_err(said)?;
         engine = Engine::new(&asked, scenario, &runs).map_err(|e| input(in_python(&e.to_string())))?;
+        alone.extend(harm::alone(&runs, &without).map_err(|e| input(format!("without: {e}")))?);
         specs.extend(runs);
         ends.push(specs.len());
     }
-    let (made, ended) = make(py, &engine, &specs, at_a_time, progress);
+    let lone = alone.len();
+    let all: Vec<RunSpec> = alone.into_iter().chain(specs).collect();
+    let (mut made, ended) = make(py, &engine, &all, at_a_time, progress);
+    let alone: Vec<Option<Run>> = made.drain(..lone).collect();
+    for ((alone, run), spec) in alone.iter().zip(&mut made).zip(&all[lone..]) {
+        // One whose other was not made says nothing of harm, and is not finished.
+        match (alone, run.as_mut()) {
+            (Some(alone), Some(run)) => harm::tell(spec, alone, run, &without),
+            _ => *run = None,
+        }
+    }
     let mut made = made.into_iter();
     let mut begin = 0;
     let results = drafts.iter().zip(ends).map(|(draft, end)| {

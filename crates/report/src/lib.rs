@@ -2,7 +2,7 @@
 //! self-contained HTML report, and the dated folder that keeps them all.
 //!
 //! - [`answer`]: what it comes to, in a few sentences
-//! - [`table`]: disciplines as rows, means over seeds, best values marked
+//! - [`table`]: disciplines as rows, means over seeds, best values marked; [`table_of`]: of chosen measures
 //! - [`csv`]: one sheet each for runs, groups, flows, delay distributions, time series
 //! - [`html`]: the report with its pictures, one file, no network
 //! - [`Folder`]: writes all of it while the runs come in
@@ -18,4 +18,4 @@ mod thin;
 pub use answer::answer;
 pub use folder::{Error, Folder, file_name, new_folder, replace};
 pub use html::html;
-pub use table::{TableStyle, table};
+pub use table::{TableStyle, Unmeasured, table, table_of};

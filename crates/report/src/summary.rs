@@ -280,11 +280,15 @@ const CLASSES: [(&str, &str); 7] = [
 /// no rows if no flow had an end.
 fn transfers(results: &Results) -> GroupTable<'_> {
     type Units = &'static [(f64, &'static str)];
+    const N: usize = 8;
+    /// Where times stand.
+    const TIMES: std::ops::Range<usize> = 2..7;
     const S: Units = &[(1e3, "ms"), (1.0, "s")];
     const EACH: Units = &[(1.0, "")];
-    const COLUMNS: [(&str, &str, Units); 7] = [
+    const COLUMNS: [(&str, &str, Units); N] = [
         ("flows", "", EACH),
         ("completed", "", PERCENT),
+        ("first byte", "mean", S),
         ("completion", "mean", S),
         ("completion", "p50", S),
         ("completion", "p95", S),
@@ -292,27 +296,28 @@ fn transfers(results: &Results) -> GroupTable<'_> {
         ("drops", "each", EACH),
     ];
     /// The columns of a class of a group's flows.
-    fn values(t: &Transfers, class: &str) -> Option<[f64; 7]> {
+    fn values(t: &Transfers, class: &str) -> Option<[f64; N]> {
         let share = |part: u64, of: u64| if of == 0 { f64::NAN } else { part as f64 / of as f64 };
-        let row = |flows: u64, completed: f64, d: &Distribution, drops: f64| {
-            [flows as f64, completed, d.mean, d.p50, d.p95, d.p99, drops]
+        let row = |flows: u64, completed: f64, first: f64, d: &Distribution, drops: f64| {
+            [flows as f64, completed, first, d.mean, d.p50, d.p95, d.p99, drops]
         };
         match class {
             "all" => {
                 let none = Distribution::of(std::iter::empty());
                 let d = t.fct_s.get("all").unwrap_or(&none);
-                Some(row(t.started, share(t.completed, t.started), d, share(t.drops, t.started)))
+                let completed = share(t.completed, t.started);
+                Some(row(t.started, completed, t.startup_s.mean, d, share(t.drops, t.started)))
             }
             "pages" => {
                 let b = t.pages.as_ref()?;
-                Some(row(b.started, share(b.completed, b.started), &b.plt_s, b.drops.mean))
+                Some(row(b.started, share(b.completed, b.started), f64::NAN, &b.plt_s, b.drops.mean))
             }
             // A class that has them all says nothing new.
             _ => t
                 .fct_s
                 .get(class)
                 .filter(|d| d.count < t.completed)
-                .map(|d| row(d.count, f64::NAN, d, f64::NAN)),
+                .map(|d| row(d.count, f64::NAN, f64::NAN, d, f64::NAN)),
         }
     }
     let mut rows: Vec<(&str, &str, &'static str, Vec<f64>)> = Vec::new();
@@ -326,10 +331,10 @@ fn transfers(results: &Results) -> GroupTable<'_> {
                     let t = run.groups.iter().find(|g| g.name == group)?.transfers.as_ref()?;
                     values(t, class)
                 };
-                let seeds: Vec<[f64; 7]> = runs_of(results, label).filter_map(of_run).collect();
+                let seeds: Vec<[f64; N]> = runs_of(results, label).filter_map(of_run).collect();
                 if !seeds.is_empty() {
                     let mean = |i: usize| Spread::of(seeds.iter().map(|v| v[i])).mean;
-                    rows.push((label, group, words, (0..7).map(mean).collect()));
+                    rows.push((label, group, words, (0..N).map(mean).collect()));
                 }
             }
         }
@@ -337,7 +342,7 @@ fn transfers(results: &Results) -> GroupTable<'_> {
     let mut headings = Vec::new();
     let mut printed: Vec<_> = rows.iter().map(|r| (vec![r.0, r.1, r.2], Vec::new())).collect();
     // Times in one unit, so that they can be compared along a row too.
-    let longest = rows.iter().flat_map(|r| &r.3[2..6]).fold(0.0, |m: f64, v| m.max(v.abs()));
+    let longest = rows.iter().flat_map(|r| &r.3[TIMES]).fold(0.0, |m: f64, v| m.max(v.abs()));
     for (i, (name, part, units)) in COLUMNS.into_iter().enumerate() {
         let largest = match units.len() {
             2 => longest,
@@ -368,12 +373,15 @@ pub(crate) fn group_tables(results: &Results) -> Vec<GroupTable<'_>> {
             ("one-way delay", "p50", "ms"),
             ("one-way delay", "p95", "ms"),
             ("one-way delay", "p99", "ms"),
+            ("jitter", "p95", "ms"),
             ("loss", "", "%"),
+            ("MOS", "", ""),
         ],
         |g| {
             let d = g.datagrams.as_ref()?;
             let delay = &d.delay_ms;
-            Some([delay.mean, delay.p50, delay.p95, delay.p99, 100.0 * d.loss])
+            let mos = d.calls.as_ref().map_or(f64::NAN, |c| c.mos);
+            Some([delay.mean, delay.p50, delay.p95, delay.p99, d.jitter_ms.p95, 100.0 * d.loss, mos])
         },
     );
     let video = group_table(
@@ -391,7 +399,27 @@ pub(crate) fn group_tables(results: &Results) -> Vec<GroupTable<'_>> {
             Some([v.bitrate_bps / 1e6, v.switches as f64, v.stalls as f64, v.stalled_s, v.startup_s])
         },
     );
-    [transfers(results), datagrams, video, responsiveness(results)]
+    let harm = group_table(
+        results,
+        "Harm: the share that groups lose beside those of --without",
+        [
+            ("goodput", "", "%"),
+            ("wait", "", "%"),
+            ("transfers", "", "%"),
+            ("completion", "p95", "%"),
+            ("page load", "p50", "%"),
+            ("delivered", "", "%"),
+            ("fair share", "", "Mbit/s"),
+        ],
+        |g| {
+            let h = g.harm.as_ref()?;
+            let shares =
+                [h.goodput, h.wait, h.completed, h.fct, h.plt, h.delivered].map(|share| 100.0 * share);
+            let [goodput, wait, completed, fct, plt, delivered] = shares;
+            Some([goodput, wait, completed, fct, plt, delivered, h.fair_bps / 1e6])
+        },
+    );
+    [transfers(results), datagrams, video, responsiveness(results), harm]
         .into_iter()
         .filter(|t| !t.rows.is_empty())
         .collect()
@@ -438,12 +466,12 @@ fn responsiveness(results: &Results) -> GroupTable<'_> {
     }
 }
 
-/// One of them, without rows if no group has such values; each a mean over the seeds.
-fn group_table<'a>(
+/// One of them, without rows if no group has such values, and without columns that have none; each a mean over the seeds.
+fn group_table<'a, const N: usize>(
     results: &'a Results,
     caption: &'static str,
-    columns: [(&'static str, &'static str, &'static str); 5],
-    values: fn(&Group) -> Option<[f64; 5]>,
+    columns: [(&'static str, &'static str, &'static str); N],
+    values: fn(&Group) -> Option<[f64; N]>,
 ) -> GroupTable<'a> {
     let mut rows: Vec<(&str, &str, Vec<f64>)> = Vec::new();
     for label in labels(results) {
@@ -452,25 +480,53 @@ fn group_table<'a>(
         });
         for group in groups {
             let of_run = |run: &Run| run.groups.iter().find(|g| g.name == group).and_then(values);
-            let seeds: Vec<[f64; 5]> = runs_of(results, label).filter_map(of_run).collect();
+            let seeds: Vec<[f64; N]> = runs_of(results, label).filter_map(of_run).collect();
             let mean = |i: usize| Spread::of(seeds.iter().map(|v| v[i])).mean;
             rows.push((label, group, (0..columns.len()).map(mean).collect()));
         }
     }
-    let digits: Vec<usize> = (0..columns.len())
-        // Counts, as means over seeds.
-        .map(|i| match columns[i].2 {
-            "" => 1,
-            _ => decimals(rows.iter().map(|r| r.2[i].abs()).fold(0.0, f64::max /* ignores NaN */)).min(3),
-        })
-        .collect();
-    let printed = |values: &[f64]| values.iter().zip(&digits).map(|(v, d)| print(*v, *d)).collect();
+    let shown: Vec<usize> = (0..N).filter(|i| rows.iter().any(|r| r.2[*i].is_finite())).collect();
+    let digits = |i: usize| match columns[i].2 {
+        // Counts and opinions, as means over seeds.
+        "" => 1,
+        _ => decimals(rows.iter().map(|r| r.2[i].abs()).fold(0.0, f64::max /* ignores NaN */)).min(3),
+    };
+    let printed = |values: &[f64]| shown.iter().map(|i| print(values[*i], digits(*i))).collect();
     GroupTable {
         caption,
         keys: &["discipline", "group"],
-        headings: columns.iter().map(|(name, part, unit)| (*name, (*part).into(), *unit)).collect(),
+        headings: shown.iter().map(|i| (columns[*i].0, columns[*i].1.into(), columns[*i].2)).collect(),
         rows: rows.iter().map(|(label, group, values)| (vec![*label, *group], printed(values))).collect(),
     }
+}
+
+/// Measures by their paths, of every run that has them: means over the seeds, and half of what they span.
+pub(crate) struct Chosen {
+    /// Their paths.
+    pub paths: Vec<String>,
+    /// Of each discipline the cells, in the order of [`labels`]; `-` where it has none.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// Those that `wanted` says, in their order.
+pub(crate) fn chosen(results: &Results, wanted: impl FnOnce(&BTreeSet<String>) -> Vec<String>) -> Chosen {
+    let of_runs: Vec<_> = results.runs.iter().map(measures::by_path).collect();
+    let paths = wanted(&of_runs.iter().flat_map(|of| of.keys().cloned()).collect());
+    let several = seeds(results).len() > 1;
+    let columns: Vec<Vec<Cell>> = paths
+        .iter()
+        .map(|path| {
+            let of = |label: &&str| {
+                let runs = results.runs.iter().zip(&of_runs).filter(|(run, _)| run.discipline == **label);
+                Spread::of(runs.filter_map(|(_, of)| of.get(path).copied()))
+            };
+            let better = measures::find(path).map_or(Better::Neither, |m| m.better);
+            cells(better, &labels(results).iter().map(of).collect::<Vec<_>>(), 1.0, several)
+        })
+        .collect();
+    let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
+    let row = |_| columns.iter_mut().filter_map(Iterator::next).collect();
+    Chosen { rows: (0..labels(results).len()).map(row).collect(), paths }
 }
 
 /// The largest unit that shows the largest value as 1 or more.
@@ -485,11 +541,17 @@ fn print(value: f64, decimals: usize) -> String {
 fn column(measure: &'static Measure, spreads: &[Spread], with_range: bool) -> Column {
     let largest = spreads.iter().map(|s| s.mean.abs()).fold(0.0, f64::max /* ignores NaN */);
     let (factor, unit) = scale(measure.units, largest);
+    Column { measure, unit, cells: cells(measure.better(), spreads, factor, with_range) }
+}
+
+/// The cells of a column, whose values are multiplied by `factor`.
+fn cells(better: Better, spreads: &[Spread], factor: f64, with_range: bool) -> Vec<Cell> {
+    let largest = spreads.iter().map(|s| s.mean.abs()).fold(0.0, f64::max /* ignores NaN */);
     let decimals = decimals(largest * factor);
     let print = |value: f64| print(value * factor, decimals);
     let means: Vec<String> = spreads.iter().map(|s| print(s.mean)).collect();
-    let best = best(measure.better(), spreads, &means);
-    let cells = spreads
+    let best = best(better, spreads, &means);
+    spreads
         .iter()
         .zip(means)
         .map(|(spread, mean)| Cell {
@@ -501,8 +563,7 @@ fn column(measure: &'static Measure, spreads: &[Spread], with_range: bool) -> Co
             },
             mean,
         })
-        .collect();
-    Column { measure, unit, cells }
+        .collect()
 }
 
 /// Digits after the point that show four figures of the largest value, 4 at most.

@@ -2,7 +2,7 @@
 
 use crate::summary::{self, Column, GroupTable, QUEUE_MEASURES, QueueTable};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table};
-use queuewright_results::Results;
+use queuewright_results::{Results, measures};
 
 /// How [`table`] may draw.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,17 +49,79 @@ pub fn table(results: &Results, style: TableStyle) -> String {
         text += &draw_groups(&of_groups, style.color);
         text.push('\n');
     }
-    text += &summary::conditions(results);
+    let below = conditions(results, ranges, &text);
+    text + &below
+}
+
+/// What the numbers above are.
+fn conditions(results: &Results, ranges: bool, above: &str) -> String {
+    let mut text = summary::conditions(results);
     if ranges {
         text += "; mean ± half the range over the seeds";
     } else if summary::seeds(results).len() > 1 {
         text += "; mean over the seeds";
     }
-    if text.contains('*') {
+    if above.contains('*') {
         text += "; * best of its column";
     }
     text.push('\n');
     text
+}
+
+/// A table of these measures alone, by their paths in the result object (`sojourn_ms.p99`), with one `*` for any group or port
+/// (`group.*.datagrams.calls.mos`). Ends with a newline.
+///
+/// # Errors
+/// The first that no run has.
+pub fn table_of(results: &Results, paths: &[String], style: TableStyle) -> Result<String, Unmeasured> {
+    let mut unknown = None;
+    let chosen = summary::chosen(results, |all| {
+        let mut out = Vec::new();
+        for path in paths {
+            let found: Vec<String> = all.iter().filter(|of| measures::is(path, of)).cloned().collect();
+            if found.is_empty() && unknown.is_none() {
+                unknown = Some(Unmeasured { path: path.clone(), measured: all.iter().cloned().collect() });
+            }
+            out.extend(found);
+        }
+        out
+    });
+    if let Some(unknown) = unknown {
+        return Err(unknown);
+    }
+    let drawn = |ranges| {
+        let mut table = bare(style.color);
+        let mut header = vec![Cell::new("discipline")];
+        header.extend(chosen.paths.iter().map(|path| {
+            // A long path in lines, so that columns stay narrow.
+            Cell::new(printable(path).replace('.', ".\n")).set_alignment(CellAlignment::Right)
+        }));
+        table.set_header(header);
+        for (label, cells) in summary::labels(results).iter().zip(&chosen.rows) {
+            let mut row = vec![Cell::new(printable(label))];
+            row.extend(cells.iter().map(|cell| drawn_cell(cell, ranges, style.color)));
+            table.add_row(row);
+        }
+        lines(&table)
+    };
+    let mut ranges = summary::seeds(results).len() > 1;
+    let mut text = drawn(ranges);
+    if ranges && style.width.is_some_and(|width| line_width(&text) > width) {
+        ranges = false;
+        text = drawn(ranges);
+    }
+    text.push('\n');
+    text += &conditions(results, ranges, &text);
+    Ok(text)
+}
+
+/// A measure that no run has.
+#[derive(Debug)]
+pub struct Unmeasured {
+    /// As it was asked for.
+    pub path: String,
+    /// What runs have, in order.
+    pub measured: Vec<String>,
 }
 
 /// Lines above, below and under the header.
@@ -124,20 +186,21 @@ fn draw(labels: &[&str], columns: &[Column], ranges: bool, color: bool) -> Strin
     table.set_header(header);
     for (i, label) in labels.iter().enumerate() {
         let mut row = vec![Cell::new(printable(label))];
-        row.extend(columns.iter().map(|column| {
-            let cell = &column.cells[i];
-            let mut text = cell.mean.clone();
-            if ranges && !cell.plus_minus.is_empty() {
-                text += &format!(" ±{}", cell.plus_minus);
-            }
-            // A blank where others have an asterisk keeps the digits under each other.
-            text.push(if cell.best { '*' } else { ' ' });
-            let drawn = Cell::new(text).set_alignment(CellAlignment::Right);
-            if cell.best && color { drawn.add_attribute(Attribute::Bold) } else { drawn }
-        }));
+        row.extend(columns.iter().map(|column| drawn_cell(&column.cells[i], ranges, color)));
         table.add_row(row);
     }
     lines(&table)
+}
+
+fn drawn_cell(cell: &summary::Cell, ranges: bool, color: bool) -> Cell {
+    let mut text = cell.mean.clone();
+    if ranges && !cell.plus_minus.is_empty() {
+        text += &format!(" ±{}", cell.plus_minus);
+    }
+    // A blank where others have an asterisk keeps the digits under each other.
+    text.push(if cell.best { '*' } else { ' ' });
+    let drawn = Cell::new(text).set_alignment(CellAlignment::Right);
+    if cell.best && color { drawn.add_attribute(Attribute::Bold) } else { drawn }
 }
 
 /// A label as it may go to a terminal: without control characters.

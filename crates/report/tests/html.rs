@@ -5,7 +5,7 @@ mod sample;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use proptest::prelude::*;
 use queuewright_report::html;
-use queuewright_results::{Port, Results};
+use queuewright_results::{Group, Port, Results};
 use serde_json::Value;
 use std::io::Read;
 
@@ -53,7 +53,10 @@ fn page_fits_a_phone_and_says_what_it_shows() {
     assert!(own.contains("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"));
     let ids: Vec<&str> =
         data["figures"].as_array().unwrap().iter().map(|f| f["id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["tradeoff0", "cdf0", "queue0", "rate0", "cwnd", "flows", "goodput", "shares"]);
+    assert_eq!(
+        ids,
+        ["tradeoff0", "cdf0", "queue0", "rate0", "cwnd", "senders", "flows", "goodput", "shares"]
+    );
     for id in ids {
         let section = own.split(&format!("id=\"{id}-title\">")).nth(1).expect("a heading");
         let words = section.split("<div").next().unwrap();
@@ -117,6 +120,20 @@ fn labels_are_inert() {
     assert!(!texts.contains("<script") && !texts.contains("<img"));
 }
 
+/// The report has every measure, as the result object names it; of very many the first.
+#[test]
+fn every_measure_is_in_it() {
+    let mut results = sample();
+    let (own, _) = parts(&html(&results, ""));
+    for path in queuewright_results::measures::by_path(&results.runs[0]).keys() {
+        assert!(own.contains(&format!("<th scope=\"row\">{path}</th>")), "{path}");
+    }
+    let group = results.runs[0].groups[0].clone();
+    results.runs[0].groups = (0..2000).map(|i| Group { name: format!("g{i}"), ..group.clone() }).collect();
+    let (own, _) = parts(&html(&results, ""));
+    assert!(own.contains("The first 2000; results.json has "));
+}
+
 #[test]
 fn odd_results_have_a_page() {
     let mut empty = sample();
@@ -127,7 +144,7 @@ fn odd_results_have_a_page() {
     // As read back from results.json: no distributions, no series.
     let back = Results::from_json(&sample().to_json()).unwrap();
     let (_, data) = parts(&html(&back, ""));
-    assert_eq!(data["figures"].as_array().unwrap().len(), 3);
+    assert_eq!(data["figures"].as_array().unwrap().len(), 4);
     // Interrupted: the second discipline lacks a seed.
     let mut cut = sample();
     cut.runs.truncate(4);
@@ -166,7 +183,7 @@ proptest! {
         }
         let (own, data) = parts(&html(&results, ""));
         prop_assert!(!own.contains("NaN") && !own.contains("Infinity"));
-        prop_assert_eq!(data["figures"].as_array().unwrap().len(), 8);
+        prop_assert_eq!(data["figures"].as_array().unwrap().len(), 9);
         // The values come through with five figures, gaps where there is none.
         let close = |a: &Value, b: f64| match a.as_f64() {
             Some(a) => (a - b).abs() <= b.abs() * 1e-4,

@@ -43,6 +43,36 @@ fn nothing_is_best_alone_or_among_equals() {
     assert!(!table(&two, TableStyle::default()).contains('*'));
 }
 
+/// Any measure by its path, in the order asked for; of any group with one `*`. What nobody has is named, with what there is.
+#[test]
+fn a_table_is_of_the_measures_that_are_asked_for() {
+    let results = sample::results(&FOUR, &[1, 2, 3], 0);
+    let of = |paths: &[&str], style| {
+        table_of(&results, &paths.iter().map(|p| p.to_string()).collect::<Vec<_>>(), style)
+    };
+    let text =
+        of(&["sojourn_ms.p99", "group.*.datagrams.loss", "jain"], TableStyle::default()).expect("known");
+    let heading: String = text.lines().skip(1).take_while(|l| !l.starts_with('─')).collect();
+    let places = ["sojourn_ms.", "group.", "jain"].map(|word| heading.find(word));
+    assert!(places.is_sorted() && places[0].is_some(), "{text}");
+    let droptail = text.lines().find(|l| l.trim_start().starts_with("droptail")).expect("a row");
+    // Voice alone has datagrams: 500 of 50,500 with every seed.
+    assert!(droptail.contains("0.0099 ±0.0000"), "{text}");
+    assert_eq!(text.matches('±').count(), 4 * 3 + 1, "{text}");
+    // As in the usual table.
+    let usual = table(&results, TableStyle::default());
+    let p99 = droptail.split_whitespace().nth(1).expect("a value");
+    assert!(
+        usual.lines().any(|l| l.trim_start().starts_with("droptail") && l.contains(p99)),
+        "{usual}{text}"
+    );
+    let narrow = TableStyle { width: Some(40), ..TableStyle::default() };
+    assert!(!of(&["sojourn_ms.p99", "jain"], narrow).expect("known").contains('±'));
+    let unknown = of(&["jain", "sojourn_ms.p98"], TableStyle::default()).expect_err("nobody has it");
+    assert_eq!(unknown.path, "sojourn_ms.p98");
+    assert!(unknown.measured.contains(&"sojourn_ms.p99".to_string()), "{unknown:?}");
+}
+
 #[test]
 fn odd_results_have_a_table() {
     let empty = Results { runs: Vec::new(), ..sample::results(&[], &[], 0) };

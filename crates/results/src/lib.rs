@@ -313,6 +313,45 @@ pub struct Group {
     /// What its players of video saw, all together; left out where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<Video>,
+    /// What it loses beside the groups that the run was also made without; left out where it was not, and of these groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harm: Option<GroupHarm>,
+}
+
+/// Harm to a group of flows (Ware et al., HotNets 2019): of each measure the share of what it has without the others that it
+/// loses beside them. 0: none, 1: all, below 0: it gains, to -9 at most.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct GroupHarm {
+    /// The others.
+    pub beside: Vec<String>,
+    /// Of its goodput.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub goodput: f64,
+    /// Of the time that its packets do not wait.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub wait: f64,
+    /// Of its complete transfers.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub completed: f64,
+    /// Of the 95th percentile of its completion times.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub fct: f64,
+    /// Of its median page load time.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub plt: f64,
+    /// Of what is delivered of its datagrams.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub delivered: f64,
+    /// Its max-min fair share of goodput beside them, bits per second; null where a link has no one rate.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub fair_bps: f64,
 }
 
 /// What a player of video saw after the warm-up, or those of a group together: sums, and means over chunks

@@ -2,8 +2,8 @@
 //! `docs/sheets.md` are made from these.
 
 use crate::{
-    Backlog, Calls, Datagrams, Distribution, Flow, Group, Jitter, LossEvents, LossPattern, Pages, Port,
-    Queue, Recovery, Responsiveness, Results, Run, Sojourn, Transfer, Transfers, Video,
+    Backlog, Calls, Datagrams, Distribution, Flow, Group, GroupHarm, Jitter, LossEvents, LossPattern, Pages,
+    Port, Queue, Recovery, Responsiveness, Results, Run, Sojourn, Transfer, Transfers, Video,
 };
 use queuewright_aqm::REASON_NAMES;
 use std::borrow::Cow;
@@ -404,6 +404,27 @@ pub fn groups(results: &Results) -> Sheet<'_> {
         let unit = if name == "video_linear_qoe" { "Mbit/s" } else { "" };
         c.number(name, unit, about, |r| video(r).as_ref().map_or(f64::NAN, value));
     }
+    fn harm<'a>(r: &(&'a Run, &'a Group)) -> Option<&'a GroupHarm> {
+        r.1.harm.as_ref()
+    }
+    let harms: [Part<GroupHarm>; 6] = [
+        (
+            "harm_goodput",
+            "of its goodput without the groups of `--without`: what it loses beside them",
+            |h| h.goodput,
+        ),
+        ("harm_wait", "the same of its packets' wait", |h| h.wait),
+        ("harm_completed", "the same of its complete transfers", |h| h.completed),
+        ("harm_fct", "the same of the 95th percentile of its completion times", |h| h.fct),
+        ("harm_plt", "the same of its median page load time", |h| h.plt),
+        ("harm_delivered", "the same of what is delivered of its datagrams", |h| h.delivered),
+    ];
+    for (name, about, value) in harms {
+        c.number(name, "share", about, |r| harm(r).map_or(f64::NAN, value));
+    }
+    c.number("fair_bps", "bit/s", "its max-min fair share of goodput beside these groups", |r| {
+        harm(r).map_or(f64::NAN, |h| h.fair_bps)
+    });
     c.sheet("groups", "run and group of flows")
 }
 

@@ -56,6 +56,16 @@ fn sample() -> Results {
                     }),
                     calls: Some(Calls { mos: 4.4, mos_worst: 4.3, r: 93.0, r_worst: 90.0 }),
                 }),
+                harm: Some(GroupHarm {
+                    beside: vec!["bbr".into()],
+                    goodput: 0.5,
+                    wait: -0.25,
+                    completed: f64::NAN,
+                    fct: f64::NAN,
+                    plt: f64::NAN,
+                    delivered: 0.0,
+                    fair_bps: 5e7,
+                }),
             }],
             flows: vec![Flow {
                 group: "cubic".into(),

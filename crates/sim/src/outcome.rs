@@ -105,6 +105,8 @@ pub(crate) fn measured(
                 datagrams: net.datagrams[g]
                     .as_ref()
                     .map(|d| d.finish(lost_there(g as u32, ports, net, traffic))),
+                // Of another run, too.
+                harm: None,
             }
         })
         .collect();

@@ -98,7 +98,9 @@ pub fn words(judged: &[Judged]) -> String {
     let all = [Verdict::Holds, Verdict::Fails, Verdict::Unclear, Verdict::NotRun];
     let told: Vec<String> =
         all.into_iter().filter(|v| count(*v) > 0).map(|v| format!("{} {}", count(v), v.words())).collect();
-    format!("What its source has found, {} in all: {}.", judged.len(), told.join(", "))
+    let one_seed = judged.iter().flat_map(|j| &j.cases).all(|case| case.half_width.is_nan());
+    let why = if one_seed { " An interval needs two seeds, and there is one." } else { "" };
+    format!("What its source has found, {} in all: {}.{why}", judged.len(), told.join(", "))
 }
 
 impl Finding {

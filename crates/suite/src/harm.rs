@@ -5,10 +5,13 @@
 use crate::plan::is_tested;
 use crate::{Error, Plan};
 use queuewright_experiments::Store;
+use queuewright_report::csv::written;
+use queuewright_results::measures::by_path;
 use queuewright_results::quality::harm::{Demand, max_min, of_less, of_more};
+use queuewright_results::{GroupHarm, Run};
 use queuewright_scenario::packet::{FULL_BYTES, MSS};
 use queuewright_scenario::spec::{ArrivalProcess, Rate, RunSpec, Traffic};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// What others can lose: how it ends below a group, its words, and whether more of it is better. Of loss its rest, what is delivered: beside
@@ -131,6 +134,54 @@ pub fn harms(plan: &Plan, stores: &Stores<'_>) -> Result<Vec<Harm>, Error> {
     Ok(out)
 }
 
+/// Each of a scenario's runs without these groups, for [`tell`]; none without a name.
+///
+/// # Errors
+/// A name that no group has, or the names of all.
+pub fn alone(specs: &[RunSpec], without: &[String]) -> Result<Vec<RunSpec>, String> {
+    let Some(first) = specs.first().filter(|_| !without.is_empty()) else { return Ok(Vec::new()) };
+    let of_probes = |i: usize| first.probes.iter().any(|p| p.group as usize == i);
+    let groups = first.groups.iter().enumerate().filter(|(i, _)| !of_probes(*i));
+    let names: Vec<&str> = groups.map(|(_, g)| g.name.as_str()).collect();
+    if let Some(unknown) = without.iter().find(|name| !names.contains(&name.as_str())) {
+        return Err(format!("no group of flows is named {unknown:?}; there are {}", names.join(", ")));
+    }
+    let out = |name: &str| without.iter().any(|out| out == name);
+    if names.iter().all(|name| out(name)) {
+        return Err("no group is left that could lose anything; leave one out".into());
+    }
+    Ok(specs.iter().map(|spec| crate::without(spec.clone(), out)).collect())
+}
+
+/// Says of each group of a run what it loses beside `others`, by the same run without them ([`alone`]).
+pub fn tell(spec: &RunSpec, alone: &Run, run: &mut Run, others: &[String]) {
+    let (before, with) = (by_path(alone), by_path(run));
+    let is_other = |group: &str| others.iter().any(|other| other == group);
+    let wants = |group: &str| {
+        let of = if is_other(group) { &with } else { &before };
+        of.get(&format!("group.{group}.{GOODPUT}")).copied().unwrap_or(f64::NAN)
+    };
+    for group in run.groups.iter_mut().filter(|g| !is_other(&g.name)) {
+        let [goodput, wait, completed, fct, plt, delivered] = LOST.map(|(end, _, more)| {
+            let value = |of: &BTreeMap<String, f64>| {
+                let value = of.get(&format!("group.{}.{end}", group.name)).copied();
+                if end == LOSS { value.map(|loss| 1.0 - loss) } else { value }
+            };
+            match (value(&before), value(&with)) {
+                (None, None) => f64::NAN,
+                (alone, with) => harm(alone.unwrap_or(worst(more)), with.unwrap_or(worst(more)), more),
+            }
+        });
+        let (beside, fair_bps) = (others.to_vec(), fair(spec, &group.name, wants));
+        group.harm = Some(GroupHarm { beside, goodput, wait, completed, fct, plt, delivered, fair_bps });
+    }
+}
+
+/// What who has no value has.
+fn worst(more: bool) -> f64 {
+    if more { 0.0 } else { f64::INFINITY }
+}
+
 /// A measure without the groups under test, beside the files' control, and beside the one under test, a value a seed; none: nobody has it. Who
 /// has none where others have one has the worst: no page was complete, say.
 fn values(
@@ -155,7 +206,7 @@ fn values(
         };
         for (out, value) in out.iter_mut().zip([alone, before, with]) {
             known |= value.is_some();
-            out.push(value.unwrap_or(if more { 0.0 } else { f64::INFINITY }));
+            out.push(value.unwrap_or(worst(more)));
         }
     }
     known.then_some(out)
@@ -255,6 +306,39 @@ pub fn page(harms: &[Harm], control: &str) -> String {
         );
     }
     out
+}
+
+/// Every harm, a line each.
+pub fn sheet(harms: &[Harm]) -> String {
+    const HEAD: [&str; 15] = [
+        "scenario",
+        "discipline",
+        "group",
+        "of",
+        "alone",
+        "before",
+        "with",
+        "fair",
+        "before_harm",
+        "harm",
+        "harm_min",
+        "harm_max",
+        "more_min",
+        "more_max",
+        "seeds",
+    ];
+    let number = |v: f64| if v.is_finite() { v.to_string() } else { String::new() };
+    let rows = harms.iter().map(|h| {
+        let mut row = vec![h.scenario.clone(), h.discipline.clone(), h.group.clone(), h.of.to_string()];
+        let [low, high] = h.range;
+        row.extend(
+            [h.alone, h.before, h.with, h.fair, h.before_harm, h.harm, low, high, h.more[0], h.more[1]]
+                .map(number),
+        );
+        row.push(h.seeds.to_string());
+        row
+    });
+    written(&HEAD, rows)
 }
 
 /// In a sentence or three: whether it harms more than the control in the files, where most, and whether anybody is starved.

@@ -17,6 +17,8 @@ pub use catalogue::{About, Member, Suite, list};
 pub use page::{pages, table};
 pub use picture::pictures;
 pub use plan::{Options, Plan, Unit};
+
+pub(crate) use plan::without;
 pub use score::{Scores, Standing};
 
 /// Why a suite cannot be run: wrong input, in one line.

@@ -1,9 +1,11 @@
 //! What is written of a suite: a table, a page over all, a scorecard for each discipline, and sheets.
 
 use crate::catalogue::About;
-use crate::findings::{self, Verdict};
+use crate::findings::{self, Judged, Verdict};
+use crate::harm::{self, Harm};
 use crate::plan::REFERENCE;
 use crate::{Plan, Scores, Standing};
+use queuewright_aqm::Discipline;
 use queuewright_experiments::{Record, Store, figures, mean};
 use queuewright_report::csv::written;
 use queuewright_report::file_name;
@@ -35,8 +37,10 @@ const OF_PORT: [Shown; 9] = [
 ];
 
 /// Of a run.
-const OF_RUN: [Shown; 6] = [
+const OF_RUN: [Shown; 7] = [
     shown("jain", "Jain's index", 1.0, ""),
+    // RFC 7928, section 6.3, has ratios.
+    shown("least_share", "least flow over the mean", 1.0, ""),
     shown("responsiveness.rpm", "round trips", 1.0, "1/min"),
     shown("responsiveness.rtt_ms.p95", "round trip, p95", 1.0, "ms"),
     shown("responsiveness.qoo.web", "QoO web", 1.0, ""),
@@ -45,12 +49,13 @@ const OF_RUN: [Shown; 6] = [
 ];
 
 /// Of each group of flows that has it.
-const OF_GROUP: [Shown; 16] = [
+const OF_GROUP: [Shown; 19] = [
     shown("goodput_bps", "goodput", 1e-6, "Mbit/s"),
     shown("sojourn_ms", "wait", 1.0, "ms"),
     shown("transfers.started", "transfers", 1.0, ""),
     // Times are of those that were complete.
     shown("transfers.completed", "complete", 1.0, ""),
+    shown("transfers.startup_s.p50", "first byte, median", 1.0, "s"),
     shown("transfers.fct_s.all.p50", "completion, median", 1.0, "s"),
     shown("transfers.fct_s.all.p95", "completion, p95", 1.0, "s"),
     shown("transfers.pages.completed", "complete pages", 1.0, ""),
@@ -59,8 +64,10 @@ const OF_GROUP: [Shown; 16] = [
     shown("datagrams.delay_ms.p99", "one-way delay, p99", 1.0, "ms"),
     shown("datagrams.jitter_ms.p95", "jitter, p95", 1.0, "ms"),
     shown("datagrams.loss", "lost", 100.0, "%"),
+    shown("datagrams.loss_pattern.period_packets", "lost in a row", 1.0, ""),
     shown("datagrams.calls.mos", "MOS", 1.0, ""),
     shown("video.bitrate_bps", "bitrate", 1e-6, "Mbit/s"),
+    shown("video.stalls", "stalls", 1.0, ""),
     shown("video.stalled_s", "stalled", 1.0, "s"),
     shown("video.linear_qoe", "linear QoE", 1.0, "Mbit/s"),
 ];
@@ -125,20 +132,24 @@ fn ranking(plan: &Plan, store: &Store, scores: &Scores) -> Vec<Vec<String>> {
 }
 
 /// The pages and sheets of a suite, by their file names: `index.md`, `cards/NAME.md` for each discipline, `scores.csv`
-/// and `runs.csv`.
-pub fn pages(plan: &Plan, store: &Store, scores: &Scores) -> Vec<(String, String)> {
+/// and `runs.csv`; of a congestion control under test `harm.md` and `harm.csv`, too.
+pub fn pages(plan: &Plan, store: &Store, scores: &Scores, harms: Option<&[Harm]>) -> Vec<(String, String)> {
     let mut out = vec![
-        ("index.md".into(), index(plan, store, scores)),
+        ("index.md".into(), index(plan, store, scores, harms)),
         ("scores.csv".into(), scores_csv(plan, scores)),
         ("runs.csv".into(), runs_csv(plan, store)),
     ];
+    if let (Some(harms), Some(control)) = (harms, &plan.options.cca) {
+        out.push(("harm.md".into(), harm::page(harms, control)));
+        out.push(("harm.csv".into(), harm::sheet(harms)));
+    }
     for s in &scores.standings {
         out.push((format!("cards/{}.md", file_name(&s.discipline)), card(plan, store, scores, s)));
     }
     out
 }
 
-fn index(plan: &Plan, store: &Store, scores: &Scores) -> String {
+fn index(plan: &Plan, store: &Store, scores: &Scores, harms: Option<&[Harm]>) -> String {
     let mut out = String::new();
     let (suite, seeds) = (&plan.suite, plan.seeds());
     let _ = writeln!(out, "# {}\n", suite.about.title);
@@ -146,6 +157,14 @@ fn index(plan: &Plan, store: &Store, scores: &Scores) -> String {
         let _ = writeln!(out, "After {}.\n", suite.about.source);
     }
     let _ = writeln!(out, "    {}\n", command(plan));
+    // What the suite asks stands before the ranking of the queues.
+    if let (Some(harms), Some(control)) = (harms, &plan.options.cca) {
+        let _ = writeln!(out, "**{control}**: {} [Every harm](harm.md).\n", harm::words(harms, control));
+    }
+    let judged = findings::judged(plan, store);
+    if !judged.is_empty() {
+        let _ = writeln!(out, "{} [Which](#what-its-source-has-found).\n", findings::words(&judged));
+    }
     let _ = writeln!(out, "{}\n", answer(plan, scores));
     let _ = writeln!(
         out,
@@ -172,7 +191,7 @@ fn index(plan: &Plan, store: &Store, scores: &Scores) -> String {
         "\n![Scores with their intervals](ranking.svg)\n\nEach scenario's wait (ms) and goodput (Mbit/s): a mark is the median over the seeds, the curve their 1-sigma ellipse. A point is a run, with the goodput of all flows together; \
          RFC 7928 has the median over senders. Left and up is better.\n\n![Goodput against wait in each scenario](scenarios.svg)"
     );
-    out += &found(plan, store);
+    out += &found(&judged);
     for (i, member) in suite.members.iter().enumerate() {
         let _ = writeln!(out, "\n## {}\n", member.name);
         if let Some(about) = &plan.scenarios[i].description {
@@ -184,8 +203,7 @@ fn index(plan: &Plan, store: &Store, scores: &Scores) -> String {
 }
 
 /// What the suite's source has found, and whether the runs say so; empty if it has nothing of the kind.
-fn found(plan: &Plan, store: &Store) -> String {
-    let judged = findings::judged(plan, store);
+fn found(judged: &[Judged]) -> String {
     if judged.is_empty() {
         return String::new();
     }
@@ -194,7 +212,7 @@ fn found(plan: &Plan, store: &Store) -> String {
         .to_string();
     let mut rows =
         vec![["finding", "source", "here", "cases that hold", "the others"].map(String::from).to_vec()];
-    for finding in &judged {
+    for finding in judged {
         let holds = finding.cases.iter().filter(|c| c.verdict == Verdict::Holds).count();
         let others = finding.cases.iter().filter(|c| c.verdict != Verdict::Holds).map(|c| {
             format!(
@@ -406,6 +424,17 @@ fn card(plan: &Plan, store: &Store, scores: &Scores, s: &Standing) -> String {
         number(s.worst_tenth, 3),
         plan.suite.members[s.worst].name
     );
+    if let Some(spec) = plan.discipline(&s.discipline) {
+        let (bytes, _) = Discipline::size_of(spec.info);
+        let set: Vec<String> = spec.shown().map(|(param, value)| format!("{} {value}", param.name)).collect();
+        let _ = writeln!(
+            out,
+            "What it costs (RFC 7928, section 11): {bytes} bytes for its parameters and what it knows; `queuewright explain {}` has its rule.              What an operator may set (section 12), as it was here: {}.
+",
+            spec.info.name,
+            if set.is_empty() { "nothing".into() } else { set.join(", ") }
+        );
+    }
     let mut rows = vec![["scenario", "score", "measure", "value", "tail drop"].map(String::from).to_vec()];
     for (i, member) in plan.suite.members.iter().enumerate() {
         let (mut name, mut score) = (member.name.clone(), number(scores.of_member[i][at], 3));

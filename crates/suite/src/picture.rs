@@ -160,13 +160,8 @@ fn panel(
         .draw()?;
     for (i, points) in &clouds {
         let Some(e) = Ellipse::of(points) else { continue };
-        if e.semi_axes.0 > 0.0 {
-            let around = (0..=SIDES).map(|k| {
-                let (s, c) = (f64::from(k) / f64::from(SIDES) * std::f64::consts::TAU).sin_cos();
-                let (a, b) = (e.semi_axes.0 * c, e.semi_axes.1 * s);
-                let (sin, cos) = e.angle.sin_cos();
-                (e.center.0 + a * cos - b * sin, e.center.1 + a * sin + b * cos)
-            });
+        let around = e.outline(SIDES);
+        if !around.is_empty() {
             chart.draw_series(LineSeries::new(around, color(*i).mix(0.7).stroke_width(1)))?;
         }
         let (left, top) = area.get_base_pixel();

@@ -175,6 +175,12 @@ impl Plan {
         Ok(units)
     }
 
+    /// A discipline as it is first run, by its label.
+    pub(crate) fn discipline(&self, label: &str) -> Option<queuewright_aqm::Spec> {
+        let specs = self.scenarios.iter().filter_map(|scenario| scenario.runs().ok());
+        specs.flatten().map(|spec| spec.discipline).find(|spec| spec.label == label)
+    }
+
     /// Seeds that were asked for.
     pub fn seeds(&self) -> u16 {
         self.options.seeds()
@@ -191,18 +197,26 @@ fn of_harm(mut spec: RunSpec, which: Which) -> Option<RunSpec> {
         return None;
     }
     if which == Which::Alone {
-        // Buffers and thresholds stay as they were drawn up for all.
-        let others = |group: u32| !tested[group as usize];
-        spec.flows.retain(|f| others(f.group));
-        spec.sources.retain(|s| match &s.arrival {
-            ArrivalProcess::Sessions { first, .. } => first.iter().all(|f| others(f.group)),
-            ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
-                others(each.first_group)
-            }
-        });
-        spec.series_flows.clear();
+        spec = without(spec, is_tested);
     }
     Some(spec)
+}
+
+/// A run without some of its groups, and without probes, which measure beside a load. Buffers and thresholds stay as they were
+/// drawn up for all.
+pub(crate) fn without(mut spec: RunSpec, out: impl Fn(&str) -> bool) -> RunSpec {
+    let gone: Vec<bool> = spec.groups.iter().map(|g| out(&g.name)).collect();
+    let probes: Vec<u32> = spec.probes.drain(..).map(|p| p.group).collect();
+    let others = |group: u32| !probes.contains(&group) && !gone[group as usize];
+    spec.flows.retain(|f| others(f.group));
+    spec.sources.retain(|s| match &s.arrival {
+        ArrivalProcess::Sessions { first, .. } => first.iter().all(|f| others(f.group)),
+        ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
+            others(each.first_group)
+        }
+    });
+    spec.series_flows.clear();
+    spec
 }
 
 /// Places of the groups under test.

@@ -9,6 +9,7 @@
 
 use crate::{Error, Plan};
 use queuewright_experiments::{Record, Store};
+use queuewright_results::measures::is;
 use queuewright_results::quality::nearest_rank;
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
@@ -141,16 +142,6 @@ fn values(plan: &Plan, store: &Store, names: &[String], less: bool) -> Values {
         plan.disciplines.iter().map(of_label).collect()
     };
     (0..plan.scenarios.len()).map(of_member).collect()
-}
-
-/// Is this the path of a measure that may have one `*`, any group or port?
-fn is(name: &str, path: &str) -> bool {
-    match name.split_once('*') {
-        None => name == path,
-        Some((start, end)) => {
-            path.len() >= start.len() + end.len() && path.starts_with(start) && path.ends_with(end)
-        }
-    }
 }
 
 /// The geometric mean; NaN of none.

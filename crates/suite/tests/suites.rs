@@ -110,7 +110,7 @@ fn by_hand(
 }
 
 fn page(plan: &Plan, store: &Store, scores: &Scores) -> String {
-    pages(plan, store, scores).into_iter().find(|(name, _)| name == "index.md").expect("a page").1
+    pages(plan, store, scores, None).into_iter().find(|(name, _)| name == "index.md").expect("a page").1
 }
 
 /// In whose queue no page was ever complete has the worst there is, and not one scenario less.
@@ -223,6 +223,7 @@ fn harm_is_against_being_alone() {
             let at = unit.spec.seed as usize - 1;
             let mut of = BTreeMap::from([
                 ("group.new.goodput_bps".to_string(), 1e6),
+                ("power".to_string(), 0.5),
                 ("group.old.goodput_bps".to_string(), goodput[at]),
                 ("group.old.datagrams.loss".to_string(), loss[at]),
             ]);
@@ -247,4 +248,12 @@ fn harm_is_against_being_alone() {
     // Two of three seeds have no loss: that is a third of a hundredth, and not all.
     near(of("delivered").harm, 0.01 / 3.0);
     assert!(harms.iter().all(|h| h.group == "old"), "{harms:?}");
+    // What the suite asks is answered first.
+    let scores = Scores::of(&plan, &with).expect("scores");
+    let mut plan = plan;
+    plan.options.cca = Some("vegas".into());
+    let all: BTreeMap<String, String> = pages(&plan, &with, &scores, Some(&harms)).into_iter().collect();
+    let lead = format!("**vegas**: {} [Every harm](harm.md).", harm::words(&harms, "vegas"));
+    assert!(all["index.md"].contains(&lead), "{}", all["index.md"]);
+    assert_eq!(all["harm.csv"].lines().count(), 1 + harms.len());
 }

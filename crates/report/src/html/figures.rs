@@ -4,6 +4,7 @@ use super::figure::{COLORS, Comparison, Figure, Pool, color, escape, group_color
 use super::over_time;
 use crate::summary::{Spread, runs_of};
 use crate::thin;
+use queuewright_results::quality::ellipse::Ellipse;
 use queuewright_results::{Results, Run};
 use serde_json::{Value, json};
 
@@ -39,6 +40,7 @@ pub(super) fn all(results: &Results, pool: &mut Pool) -> Vec<Figure> {
         figures.extend(over_time::rate(results, pool, i, port, &of));
     }
     figures.extend(over_time::windows(results, pool));
+    figures.extend(senders(results, pool));
     figures.extend(flows(results, pool));
     figures.extend(over_time::goodputs(results, pool));
     figures.extend(shares(results));
@@ -227,6 +229,88 @@ fn distribution(results: &Comparison, port_index: usize, of: &str, pool: &mut Po
             view("linear", json!({"title": title("sojourn time, ms")})),
         ],
     })
+}
+
+/// Points of a discipline that are drawn, and sides of an ellipse.
+const MAX_SENDERS: usize = 300;
+const SIDES: u32 = 48;
+
+/// Every flow of every seed in the plane of wait and goodput, with the median and the 1-sigma ellipse of each discipline (RFC 7928, section 2.7).
+fn senders(results: &Comparison, pool: &mut Pool) -> Option<Figure> {
+    if results.results.runs.iter().all(|run| run.flows.len() < 2) {
+        return None;
+    }
+    let mut groups: Vec<Option<&str>> = vec![None];
+    if results.groups.len() > 1 {
+        groups.extend(results.groups.iter().map(|group| Some(*group)));
+    }
+    let mut named = Vec::new();
+    for group in groups {
+        let mut traces = Vec::new();
+        for (i, label) in results.labels.iter().enumerate() {
+            let flows = runs_of(results.results, label).flat_map(|run| &run.flows);
+            let points: Vec<(f64, f64)> = flows
+                .filter(|flow| group.is_none_or(|group| flow.group == group))
+                .map(|flow| (flow.sojourn_ms, flow.goodput_bps))
+                .filter(|(x, y)| x.is_finite() && y.is_finite())
+                .collect();
+            let Some(ellipse) = Ellipse::of(&points) else { continue };
+            let name = escape(label);
+            let xy = |of: &[(f64, f64)], pool: &mut Pool| {
+                (pool.add(of.iter().map(|p| p.0), 4), pool.add(of.iter().map(|p| p.1), 4))
+            };
+            let each = points.len().div_ceil(MAX_SENDERS);
+            let (x, y) = xy(&points.iter().copied().step_by(each).collect::<Vec<_>>(), pool);
+            traces.push(json!({
+                "type": "scatter", "mode": "markers", "name": name, "legendgroup": i, "showlegend": false,
+                "x": x, "y": y, "hoverinfo": "skip",
+                "marker": {"color": color(i), "symbol": symbol(i), "size": 5, "opacity": 0.3},
+            }));
+            let (x, y) = xy(&ellipse.outline(SIDES), pool);
+            traces.push(json!({
+                "type": "scatter", "mode": "lines", "name": name, "legendgroup": i, "showlegend": false,
+                "x": x, "y": y, "hoverinfo": "skip", "line": {"color": color(i), "width": 1.5},
+            }));
+            traces.push(json!({
+                "type": "scatter", "mode": "markers", "name": name, "legendgroup": i,
+                "x": [median(points.iter().map(|p| p.0))], "y": [median(points.iter().map(|p| p.1))],
+                "marker": {"color": color(i), "symbol": symbol(i), "size": 12},
+                "hovertemplate": format!(
+                    "<b>{name}</b><br>%{{x:.3~f}} ms, %{{y:.4~s}}bit/s, {} flows<extra></extra>",
+                    points.len()
+                ),
+            }));
+        }
+        if !traces.is_empty() {
+            let view = json!({"traces": traces, "layout": {
+                "height": 440, "hovermode": "closest", "uirevision": group.map(escape).unwrap_or_default(),
+                "xaxis": {"title": title("mean wait of a flow's packets, ms"), "rangemode": "tozero"},
+                "yaxis": {"title": title("goodput of a flow"), "tickformat": ".4~s", "ticksuffix": "bit/s", "rangemode": "tozero"},
+                "annotations": [{"text": "↖ better", "xref": "paper", "yref": "paper", "x": 0.99, "y": 0.01,
+                    "xanchor": "right", "yanchor": "bottom", "showarrow": false, "font": {"color": "@muted"}}],
+            }});
+            named.push((group.map_or("all".to_string(), escape), view));
+        }
+    }
+    let (names, views): (Vec<String>, Vec<Value>) = named.into_iter().unzip();
+    (!views.is_empty()).then(|| Figure {
+        id: "senders".into(),
+        title: "Goodput against wait, flow by flow".into(),
+        words: "<p>Each faint point is a flow of a seed, each mark the median of a discipline's flows, each curve their 1-sigma ellipse, as RFC 7928 \
+                (section 2.7) has it: a wide one says that the wait varies from flow to flow or from seed to seed, a high one that goodput does. \
+                Sloping down to the right: who waits longer gets less.</p>"
+            .into(),
+        controls: vec![("Flows", names)],
+        views,
+    })
+}
+
+/// The middle; of an even number the mean of both.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    if n == 0 { f64::NAN } else { (values[(n - 1) / 2] + values[n / 2]) / 2.0 }
 }
 
 /// Forms of a symbol for the groups of flows, in their order.

@@ -141,7 +141,44 @@ fn summary_tables(page: &mut String, results: &Results) {
     for of_groups in summary::group_tables(results) {
         group_table(page, &of_groups);
     }
+    every_measure(page, results);
     *page += "</section>\n";
+}
+
+/// Most measures that the table of all has: hundreds of groups have each some fifty.
+const MOST_MEASURES: usize = 2000;
+
+/// Every measure of every discipline, behind a line that opens it.
+fn every_measure(page: &mut String, results: &Results) {
+    let mut more = 0;
+    let chosen = summary::chosen(results, |all| {
+        more = all.len().saturating_sub(MOST_MEASURES);
+        all.iter().take(MOST_MEASURES).cloned().collect()
+    });
+    if chosen.paths.is_empty() {
+        return;
+    }
+    *page += "<details><summary>Every measure, by its path in results.json</summary>\n";
+    if more > 0 {
+        let _ = writeln!(page, "<p>The first {MOST_MEASURES}; results.json has {more} more.</p>");
+    }
+    *page += "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">measure</th>";
+    for label in summary::labels(results) {
+        let _ = write!(page, "<th scope=\"col\">{}</th>", escape(label));
+    }
+    *page += "</tr></thead>\n<tbody>\n";
+    for (i, path) in chosen.paths.iter().enumerate() {
+        let _ = write!(page, "<tr><th scope=\"row\">{}</th>", escape(path));
+        for cell in chosen.rows.iter().map(|row| &row[i]) {
+            let _ = write!(page, "<td>{}", cell.mean);
+            if !cell.plus_minus.is_empty() {
+                let _ = write!(page, " <small>±{}</small>", cell.plus_minus);
+            }
+            *page += "</td>";
+        }
+        *page += "</tr>\n";
+    }
+    *page += "</tbody></table></div></details>\n";
 }
 
 /// The queues of the disciplines that have several.

@@ -92,6 +92,7 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
                 },
                 ..Datagrams::default()
             }),
+            harm: None,
         }
     });
     let time_s: Vec<f64> = (0..samples).map(|i| i as f64 * 0.01).collect();

@@ -36,6 +36,20 @@ impl Ellipse {
             angle: if half == 0.0 { 0.0 } else { libm::atan2(2.0 * xy, xx - yy) / 2.0 },
         })
     }
+
+    /// Points around it, so many and the first again; none of a single point.
+    pub fn outline(&self, sides: u32) -> Vec<(f64, f64)> {
+        if self.semi_axes.0 <= 0.0 {
+            return Vec::new();
+        }
+        let (sin, cos) = (libm::sin(self.angle), libm::cos(self.angle));
+        let point = |k: u32| {
+            let at = f64::from(k % sides) / f64::from(sides) * std::f64::consts::TAU;
+            let (a, b) = (self.semi_axes.0 * libm::cos(at), self.semi_axes.1 * libm::sin(at));
+            (self.center.0 + a * cos - b * sin, self.center.1 + a * sin + b * cos)
+        };
+        (0..=sides).map(point).collect()
+    }
 }
 
 /// A variance, which is none where it is nothing beside another.
@@ -54,6 +68,7 @@ mod tests {
         let point = Ellipse { center: (3.0, 4.0), semi_axes: (0.0, 0.0), angle: 0.0 };
         assert_eq!(Ellipse::of(&[(3.0, 4.0)]), Some(point));
         assert_eq!(Ellipse::of(&[(3.0, 4.0); 3]), Some(point));
+        assert_eq!(point.outline(8), []);
         let line = Ellipse::of(&[(0.0, 0.0), (2.0, 2.0), (4.0, 4.0)]).unwrap();
         assert_eq!((line.center, line.semi_axes.1), ((2.0, 2.0), 0.0));
         assert!((line.semi_axes.0 - (16.0f64 / 3.0).sqrt()).abs() < 1e-12);
@@ -73,6 +88,14 @@ mod tests {
             let want = [5.0, 9.0, 3.0 / 2f64.sqrt(), 1.0 / 2f64.sqrt(), turn];
             let got = [e.center.0, e.center.1, e.semi_axes.0, e.semi_axes.1, e.angle];
             assert!(want.iter().zip(got).all(|(w, g)| (w - g).abs() < 1e-12), "{got:?} {want:?}");
+            // Along its own axes every point around it is one half-axis from the middle.
+            let around = e.outline(16);
+            assert_eq!((around.len(), around[0]), (17, around[16]));
+            for (x, y) in around {
+                let (dx, dy) = (x - 5.0, y - 9.0);
+                let (a, b) = ((dx * c + dy * s) / want[2], (dy * c - dx * s) / want[3]);
+                assert!((a * a + b * b - 1.0).abs() < 1e-9, "{x} {y}");
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What is wanted of a link, one thing for each use of it, and what a run gave of it.
 
 use super::household::Use;
-use queuewright_experiments::measures;
 use queuewright_results::Run;
+use queuewright_results::measures::by_path;
 use queuewright_results::quality::emodel::{Echo, G711_PLC, mos, r};
 use queuewright_results::quality::qoo::{Measured, Profile, named};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,11 +16,11 @@ pub type Measures = BTreeMap<String, f64>;
 /// Beside them: for how long the run was measured, s.
 pub(super) const WINDOW: &str = "window_s";
 
-/// What a run gave: [`queuewright_experiments::measures`], for how long it was measured, and of each group that has pages, or flows with an end,
+/// What a run gave: [`by_path`], for how long it was measured, and of each group that has pages, or flows with an end,
 /// the median time `group.NAME.took_s` of all that started, those that were not complete with the time to the run's end. So who completes the
 /// small ones alone has not the least time; `group.NAME.took_open` is 1 where the median is such a time, and only known to be no less.
 pub fn measured(run: &Run) -> Measures {
-    let mut all = measures(run);
+    let mut all = by_path(run);
     all.insert(WINDOW.into(), run.duration_s - run.warmup_s);
     for (number, group) in run.groups.iter().enumerate() {
         let own = || run.detail.transfers.iter().filter(|t| t.group as usize == number);
