@@ -6,16 +6,16 @@
 //!
 //! The RFC takes the delay one way, which TCP does not measure; this takes the round trip's, so that acknowledgements that wait
 //! count, too. Where the RFC leaves the window one packet above what is in flight, it does not grow here unless it limits the
-//! sender, as with Linux's other controls. The first window, losses, and the time after which nothing has come back are TCP's. There
-//! is no slow start.
+//! sender, as with Linux's other controls. The first window (section 2.5: two packets), losses, and the time after which nothing has come
+//! back are TCP's. There is no slow start.
 
-use crate::{Conn, Control, Flavour, Info};
+use crate::{Conn, Control, Event, Flavour, Info};
 
 /// The queueing delay that it aims at, microseconds: the most that section 2.5 allows.
 const TARGET_US: i64 = 100_000;
 /// The smallest window (section 2.5), packets.
 const MIN_CWND: u32 = 2;
-/// Delays of late: the least of so many samples.
+/// Delays of late: the least of so many samples, of those that are not older than a round trip (section 2.5).
 const CURRENT_FILTER: usize = 4;
 /// Minutes of which the least delay is known.
 const BASE_HISTORY: usize = 10;
@@ -26,8 +26,8 @@ const NONE: u32 = u32::MAX;
 /// LEDBAT's state.
 #[derive(Debug, Clone)]
 pub struct Ledbat {
-    /// The last samples, the latest at `next` less one, microseconds.
-    current: [u32; CURRENT_FILTER],
+    /// The last samples, the latest at `next` less one, microseconds, and when they were taken, ns.
+    current: [(u32, u64); CURRENT_FILTER],
     next: usize,
     /// The least of each of the last minutes, the present one last, microseconds.
     base: [u32; BASE_HISTORY],
@@ -40,9 +40,12 @@ pub struct Ledbat {
 impl Ledbat {
     /// How long packets wait, microseconds; none before the first sample.
     pub fn queueing_us(&self) -> Option<u32> {
-        let least = |of: &[u32]| of.iter().copied().min().filter(|us| *us < NONE);
-        // After a rest of ten minutes samples of before may be less than the history has.
-        Some(least(&self.current)?.saturating_sub(least(&self.base)?))
+        let latest = self.current[(self.next + CURRENT_FILTER - 1) % CURRENT_FILTER];
+        let oldest = latest.1.saturating_sub(1000 * u64::from(latest.0));
+        let of_late = self.current.iter().filter(|(us, at)| *us < NONE && *at >= oldest);
+        let base = self.base.iter().copied().min()?;
+        // What is of late is in the history, too.
+        of_late.map(|(us, _)| us - base.min(*us)).min()
     }
 }
 
@@ -57,7 +60,7 @@ impl Control for Ledbat {
     fn start(_flavour: Flavour, c: &mut Conn, now_ns: u64) -> Self {
         c.ssthresh = c.cwnd;
         Ledbat {
-            current: [NONE; CURRENT_FILTER],
+            current: [(NONE, 0); CURRENT_FILTER],
             next: 0,
             base: [NONE; BASE_HISTORY],
             minute: now_ns / MINUTE_NS,
@@ -72,7 +75,9 @@ impl Control for Ledbat {
         if off_target > 0 && !c.cwnd_limited() {
             return;
         }
-        self.credit += off_target * i64::from(acked);
+        // Of another window, which TCP has changed meanwhile, no more is left than of this one.
+        let window = TARGET_US * i64::from(c.cwnd);
+        self.credit = self.credit.clamp(-window, window) + off_target * i64::from(acked);
         while self.credit >= TARGET_US * i64::from(c.cwnd) {
             self.credit -= TARGET_US * i64::from(c.cwnd);
             c.cwnd += 1;
@@ -85,6 +90,8 @@ impl Control for Ledbat {
             self.credit += TARGET_US * i64::from(c.cwnd);
             c.cwnd -= 1;
         }
+        // Also after a timeout, from one packet on.
+        c.cwnd = c.cwnd.max(MIN_CWND);
         // It is never in slow start, whatever the window was before a loss.
         c.ssthresh = c.ssthresh.min(c.cwnd);
     }
@@ -103,8 +110,15 @@ impl Control for Ledbat {
         self.minute = minute;
         let present = &mut self.base[BASE_HISTORY - 1];
         *present = (*present).min(rtt_us);
-        self.current[self.next] = rtt_us;
+        self.current[self.next] = (rtt_us, now_ns);
         self.next = (self.next + 1) % CURRENT_FILTER;
+    }
+
+    /// After a rest the window is TCP's, and what was saved up for another is nothing.
+    fn event(&mut self, _c: &mut Conn, event: Event, _now_ns: u64) {
+        if let Event::TxStart { .. } = event {
+            self.credit = 0;
+        }
     }
 
     /// Half, and never below the smallest window (section 2.4.2, "on data loss").

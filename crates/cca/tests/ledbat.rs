@@ -81,15 +81,36 @@ fn loss_halves_and_leaves_two_packets() {
     assert_eq!(r.c.cwnd, before / 2);
     assert_eq!(r.cca.undo_cwnd(&mut r.c), before);
     r.timeout();
-    // From one packet by one a round trip, and not in slow start.
+    // Two at once, as after every ACK, then by one a round trip, and not in slow start.
     r.rounds(5, 50_000);
-    assert!(r.c.cwnd <= 6, "{}", r.c.cwnd);
+    assert!((2..=7).contains(&r.c.cwnd), "{}", r.c.cwnd);
+    r.timeout();
+    r.round(400_000);
+    assert_eq!(r.c.cwnd, 2, "however long the queue is");
     let mut r = Rounds::beyond_slow_start(Kind::Ledbat, 3);
     r.lose();
     assert_eq!(r.c.cwnd, 2);
     r.rounds(1, 50_000);
     r.rounds(40, 5_000_000);
     assert_eq!(r.c.cwnd, 2, "however late");
+}
+
+/// What was saved up for a window is nothing to the one that TCP leaves after a rest.
+#[test]
+fn a_rest_clears_what_was_saved_up() {
+    for (rtt_us, saved) in [(40_000, "up"), (250_000, "down")] {
+        let mut r = Rounds::beyond_slow_start(Kind::Ledbat, 1000);
+        r.cca.pkts_acked(&mut r.c, 2, 40_000, r.now);
+        // Most of a window's worth.
+        (0..4).for_each(|_| r.cca.pkts_acked(&mut r.c, 2, rtt_us, r.now));
+        (0..200).for_each(|_| r.ack(2, rtt_us));
+        r.idle();
+        r.c.cwnd = 10;
+        let before = r.c.cwnd;
+        (0..4).for_each(|_| r.cca.pkts_acked(&mut r.c, 2, 40_000, r.now));
+        r.ack(2, 40_000);
+        assert!(r.c.cwnd.abs_diff(before) <= 1, "saved {saved}: {before} to {}", r.c.cwnd);
+    }
 }
 
 #[test]

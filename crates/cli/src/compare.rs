@@ -5,11 +5,12 @@ use crate::words::plural;
 use crate::{Failure, doing, print};
 use indicatif::{ProgressBar, ProgressStyle};
 use queuewright_engine::{Engine, ItemEvent, header};
-use queuewright_report::{Folder, TableStyle, Unmeasured, answer, table, table_of};
+use queuewright_report::{Folder, TableStyle, answer, table, table_of};
+use queuewright_results::measures::by_path;
 use queuewright_results::{Results, Run};
 use queuewright_scenario::{RunSpec, Scenario};
 use queuewright_suite::harm;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,10 +27,13 @@ pub fn compare(
     output: &Output,
 ) -> Result<(), Failure> {
     let specs = scenario.runs()?;
-    // First those without some groups, then those that are asked for.
     let alone =
         harm::alone(&specs, &output.without).map_err(|e| Failure::Input(format!("--without: {e}")))?;
-    let all: Vec<RunSpec> = alone.iter().chain(&specs).cloned().collect();
+    // Each behind the one without some groups, so that what is there when it is interrupted has both.
+    let all: Vec<RunSpec> = match alone.as_slice() {
+        [] => specs.clone(),
+        alone => alone.iter().zip(&specs).flat_map(|pair| [pair.0, pair.1]).cloned().collect(),
+    };
     let engine = Engine::new(&engine.asked(), scenario, &specs)?;
     let header = header(scenario);
     let mut kept = match (&output.out, output.json) {
@@ -45,9 +49,10 @@ pub fn compare(
     doing::now(&format!("the runs of {called}"));
     let mut progress = Progress::new(&all);
     let mut failed = None;
-    let before = alone.len();
-    // Each of a pair that has come before the other.
-    let (mut lone, mut paired): (BTreeMap<usize, Run>, BTreeMap<usize, Run>) = Default::default();
+    let each = if alone.is_empty() { 1 } else { 2 };
+    // Of each pair what has come before the other: the measures of the one without, and the run.
+    let mut lone: BTreeMap<usize, BTreeMap<String, f64>> = BTreeMap::new();
+    let mut waiting: BTreeMap<usize, Run> = BTreeMap::new();
     engine.run_all(&all, jobs, &stop, |i, step| {
         let error = match step {
             ItemEvent::At(at) => return progress.at(i, at),
@@ -58,12 +63,16 @@ pub fn compare(
             }
             ItemEvent::Done(Ok(Some(run))) => {
                 progress.done(i);
-                let place = i % specs.len();
-                if i < before { &mut lone } else { &mut paired }.insert(place, *run);
-                if before > 0 && !lone.contains_key(&place) {
+                let place = i / each;
+                if i % each + 1 == each {
+                    waiting.insert(place, *run);
+                } else {
+                    lone.insert(place, by_path(&run));
+                }
+                if each > 1 && !lone.contains_key(&place) {
                     return;
                 }
-                let Some(mut run) = paired.remove(&place) else { return };
+                let Some(mut run) = waiting.remove(&place) else { return };
                 if let Some(alone) = lone.remove(&place) {
                     harm::tell(&specs[place], &alone, &mut run, &output.without);
                 }
@@ -80,16 +89,20 @@ pub fn compare(
 
     let (results, report) = kept.finish(header)?;
     let finished = results.runs.len();
-    let mut unmeasured = None;
+    let mut no_column = None;
     if output.json {
         print(&results.to_json())?;
     } else if finished > 0 {
         match output.columns.as_slice() {
             [] => print(&table(&results, terminal()))?,
-            columns => match table_of(&results, columns, terminal()) {
-                Ok(table) => print(&table)?,
-                Err(e) => unmeasured = Some(e),
-            },
+            columns => {
+                let (table, unmeasured) = table_of(&results, columns, terminal());
+                print(&table)?;
+                no_column = (unmeasured.len() == columns.len()).then(|| nowhere(&unmeasured[0], &results));
+                if no_column.is_none() {
+                    unmeasured.iter().for_each(|path| eprintln!("note: {}", nowhere(path, &results)));
+                }
+            }
         }
         if finished < specs.len() {
             print(&format!(
@@ -113,23 +126,21 @@ pub fn compare(
     match failed {
         Some(error) => Err(Failure::Run(format!("{error}; {finished}"))),
         None if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(format!("interrupted; {finished}"))),
-        None => unmeasured.map_or(Ok(()), |e| Err(Failure::Input(no_column(&e)))),
+        None => no_column.map_or(Ok(()), |why| Err(Failure::Input(why))),
     }
 }
 
 /// What is said of a measure that no run has: the nearest that some have.
-fn no_column(e: &Unmeasured) -> String {
-    let alike = |of: &String| strsim::jaro_winkler(of, &e.path);
-    let mut near: Vec<&String> = e.measured.iter().filter(|of| alike(of) > 0.8).collect();
+fn nowhere(path: &str, results: &Results) -> String {
+    let alike = |of: &String| strsim::jaro_winkler(of, path);
+    let all: BTreeSet<String> = results.runs.iter().flat_map(|run| by_path(run).into_keys()).collect();
+    let mut near: Vec<&String> = all.iter().filter(|of| alike(of) > 0.8).collect();
     near.sort_by(|a, b| alike(b).total_cmp(&alike(a)));
     near.truncate(5);
     let near: Vec<&str> = near.into_iter().map(String::as_str).collect();
     match near.as_slice() {
-        [] => format!(
-            "--columns: no run has {:?}; the report lists every measure, docs/results.md says what they are",
-            e.path
-        ),
-        near => format!("--columns: no run has {:?}; there are {}", e.path, near.join(", ")),
+        [] => format!("--columns: no run has {path:?}; the report has a table of all that there are"),
+        near => format!("--columns: no run has {path:?}; there are {}", near.join(", ")),
     }
 }
 

@@ -190,6 +190,17 @@ fn make(args: &Args, folder: &Path, mut suite: Suite, options: Options) -> Resul
         let mut texts = pages(plan, store, &scores, harms.as_deref());
         texts.extend(pictures(plan, store, &scores)?);
         let mut said = table(plan, store, &scores);
+        let mut missing = 0;
+        for ((_, plan), store) in plans.iter().zip(&stores) {
+            missing += plan.pending(store)?.len();
+        }
+        if missing > 0 {
+            let _ = writeln!(
+                said,
+                "incomplete: {} not there; what is said is of those that are",
+                plural(missing, "run")
+            );
+        }
         let found = findings::judged(plan, store);
         let mut json = json!({"standings": scores.standings});
         if !found.is_empty() {

@@ -540,6 +540,12 @@ fn columns_are_chosen() {
     let table = stdout(dir.path(), &["run", "small.toml", "--columns", "sojourn_ms.max,group.*.goodput_bps"]);
     assert!(table.contains("goodput_bps") && !table.contains("utilisation"), "{table}");
     let out = output(dir.path(), &["run", "small.toml", "--columns", "jain,sojourn_ms.p98"]);
+    let note = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        out.status.success() && note.contains("note: --columns: no run has \"sojourn_ms.p98\""),
+        "{note}"
+    );
+    let out = output(dir.path(), &["run", "small.toml", "--columns", "sojourn_ms.p98"]);
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(2), "{said}");
     assert!(said.contains("--columns: no run has \"sojourn_ms.p98\"; there are sojourn_ms.p9"), "{said}");
@@ -575,6 +581,17 @@ fn harm_is_told_beside_a_run_without_the_others() {
     assert_eq!(same, without_clocks(plain));
     let table = stdout(dir.path(), &["run", "both.toml", "--without", "new"]);
     assert!(table.contains("fair share"), "{table}");
+    // What comes and goes is drawn entry by entry: one of its controls cannot go alone.
+    let mixed = "[[flows]]\nname = \"dl\"\ncca = { bbr = 1, cubic = 1 }\nrtt = \"20ms\"\narrivals = \"2/s\"\nsize = \"100kb\"\n";
+    fs::write(dir.path().join("mixed.toml"), scenario(mixed)).expect("mixed");
+    let out = output(dir.path(), &["run", "mixed.toml", "--without", "dl bbr"]);
+    let refused = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(
+        out.status.code() == Some(2)
+            && refused.contains("\"dl bbr\" comes and goes with others of its entry"),
+        "{refused}"
+    );
+    stdout(dir.path(), &["run", "mixed.toml", "--without", "dl bbr,dl cubic"]);
     for (given, said) in [
         ("old,nobody", "--without: no group of flows is named \"nobody\"; there are old, new"),
         ("old,new", "--without: no group is left that could lose anything; leave one out"),

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use queuewright_engine::{Engine, EngineChoice, ItemEvent, RunOutcome, jobs};
 use queuewright_results::Run;
+use queuewright_results::measures::by_path;
 use queuewright_scenario::RunSpec;
 use queuewright_suite::harm;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,17 +47,28 @@ pub fn run(
         specs.extend(runs);
         ends.push(specs.len());
     }
-    let lone = alone.len();
-    let all: Vec<RunSpec> = alone.into_iter().chain(specs).collect();
-    let (mut made, ended) = make(py, &engine, &all, at_a_time, progress);
-    let alone: Vec<Option<Run>> = made.drain(..lone).collect();
-    for ((alone, run), spec) in alone.iter().zip(&mut made).zip(&all[lone..]) {
-        // One whose other was not made says nothing of harm, and is not finished.
-        match (alone, run.as_mut()) {
-            (Some(alone), Some(run)) => harm::tell(spec, alone, run, &without),
-            _ => *run = None,
+    // Each behind the one without some groups, so that what is there when it is interrupted has both.
+    let all: Vec<RunSpec> = match alone.is_empty() {
+        true => specs,
+        false => alone.into_iter().zip(specs).flat_map(|(alone, spec)| [alone, spec]).collect(),
+    };
+    let (made, ended) = make(py, &engine, &all, at_a_time, progress);
+    let made: Vec<Option<Run>> = match without.is_empty() {
+        true => made,
+        false => {
+            let mut made = made.into_iter();
+            let mut all = all.iter().skip(1).step_by(2);
+            let mut out = Vec::new();
+            while let (Some(alone), Some(run), Some(spec)) = (made.next(), made.next(), all.next()) {
+                // One whose other was not made says nothing of harm, and is not finished.
+                out.push(alone.zip(run).map(|(alone, mut run)| {
+                    harm::tell(spec, &by_path(&alone), &mut run, &without);
+                    run
+                }));
+            }
+            out
         }
-    }
+    };
     let mut made = made.into_iter();
     let mut begin = 0;
     let results = drafts.iter().zip(ends).map(|(draft, end)| {

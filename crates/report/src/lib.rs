@@ -18,4 +18,4 @@ mod thin;
 pub use answer::answer;
 pub use folder::{Error, Folder, file_name, new_folder, replace};
 pub use html::html;
-pub use table::{TableStyle, Unmeasured, table, table_of};
+pub use table::{TableStyle, table, table_of};

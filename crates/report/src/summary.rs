@@ -520,8 +520,13 @@ pub(crate) fn chosen(results: &Results, wanted: impl FnOnce(&BTreeSet<String>) -
                 let runs = results.runs.iter().zip(&of_runs).filter(|(run, _)| run.discipline == **label);
                 Spread::of(runs.filter_map(|(_, of)| of.get(path).copied()))
             };
-            let better = measures::find(path).map_or(Better::Neither, |m| m.better);
-            cells(better, &labels(results).iter().map(of).collect::<Vec<_>>(), 1.0, several)
+            // Of a port or a group it is the same measure.
+            let at_its_end = |m: &&measures::Measure| {
+                path.strip_suffix(m.path).is_some_and(|of| of.is_empty() || of.ends_with('.'))
+            };
+            let better = measures::MEASURES.iter().find(at_its_end).map_or(Better::Neither, |m| m.better);
+            let spreads: Vec<Spread> = labels(results).iter().map(of).collect();
+            cells(better, &spreads, 1.0, figures(largest(&spreads)), several)
         })
         .collect();
     let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
@@ -539,15 +544,24 @@ fn print(value: f64, decimals: usize) -> String {
 }
 
 fn column(measure: &'static Measure, spreads: &[Spread], with_range: bool) -> Column {
-    let largest = spreads.iter().map(|s| s.mean.abs()).fold(0.0, f64::max /* ignores NaN */);
+    let largest = largest(spreads);
     let (factor, unit) = scale(measure.units, largest);
-    Column { measure, unit, cells: cells(measure.better(), spreads, factor, with_range) }
+    let cells = cells(measure.better(), spreads, factor, decimals(largest * factor), with_range);
+    Column { measure, unit, cells }
 }
 
-/// The cells of a column, whose values are multiplied by `factor`.
-fn cells(better: Better, spreads: &[Spread], factor: f64, with_range: bool) -> Vec<Cell> {
-    let largest = spreads.iter().map(|s| s.mean.abs()).fold(0.0, f64::max /* ignores NaN */);
-    let decimals = decimals(largest * factor);
+fn largest(spreads: &[Spread]) -> f64 {
+    spreads.iter().map(|s| s.mean.abs()).fold(0.0, f64::max /* ignores NaN */)
+}
+
+/// Digits after the point that show four figures of the largest value, however small it is.
+fn figures(largest: f64) -> usize {
+    let magnitude = if largest > 0.0 { largest.log10().floor() as i64 } else { 3 };
+    (3 - magnitude).clamp(0, 12) as usize
+}
+
+/// The cells of a column, whose values are multiplied by `factor` and have so many digits after the point.
+fn cells(better: Better, spreads: &[Spread], factor: f64, decimals: usize, with_range: bool) -> Vec<Cell> {
     let print = |value: f64| print(value * factor, decimals);
     let means: Vec<String> = spreads.iter().map(|s| print(s.mean)).collect();
     let best = best(better, spreads, &means);

@@ -68,27 +68,22 @@ fn conditions(results: &Results, ranges: bool, above: &str) -> String {
     text
 }
 
-/// A table of these measures alone, by their paths in the result object (`sojourn_ms.p99`), with one `*` for any group or port
-/// (`group.*.datagrams.calls.mos`). Ends with a newline.
-///
-/// # Errors
-/// The first that no run has.
-pub fn table_of(results: &Results, paths: &[String], style: TableStyle) -> Result<String, Unmeasured> {
-    let mut unknown = None;
+/// A table of these measures alone, by their paths in the result object (`sojourn_ms.p99`), with one `*` for any text
+/// (`group.*.datagrams.calls.mos`), and which of these no run has. Ends with a newline.
+pub fn table_of(results: &Results, paths: &[String], style: TableStyle) -> (String, Vec<String>) {
+    let mut unmeasured = Vec::new();
     let chosen = summary::chosen(results, |all| {
         let mut out = Vec::new();
         for path in paths {
             let found: Vec<String> = all.iter().filter(|of| measures::is(path, of)).cloned().collect();
-            if found.is_empty() && unknown.is_none() {
-                unknown = Some(Unmeasured { path: path.clone(), measured: all.iter().cloned().collect() });
+            if found.is_empty() {
+                unmeasured.push(path.clone());
+                out.push(path.clone());
             }
             out.extend(found);
         }
         out
     });
-    if let Some(unknown) = unknown {
-        return Err(unknown);
-    }
     let drawn = |ranges| {
         let mut table = bare(style.color);
         let mut header = vec![Cell::new("discipline")];
@@ -111,17 +106,8 @@ pub fn table_of(results: &Results, paths: &[String], style: TableStyle) -> Resul
         text = drawn(ranges);
     }
     text.push('\n');
-    text += &conditions(results, ranges, &text);
-    Ok(text)
-}
-
-/// A measure that no run has.
-#[derive(Debug)]
-pub struct Unmeasured {
-    /// As it was asked for.
-    pub path: String,
-    /// What runs have, in order.
-    pub measured: Vec<String>,
+    let below = conditions(results, ranges, &text);
+    (text + &below, unmeasured)
 }
 
 /// Lines above, below and under the header.
@@ -169,7 +155,7 @@ fn draw_queues(queues: &QueueTable<'_>, color: bool) -> String {
 fn draw_groups(of_groups: &GroupTable<'_>, color: bool) -> String {
     let mut table = bare(color);
     let mut header: Vec<Cell> = of_groups.keys.iter().map(Cell::new).collect();
-    header.extend(of_groups.headings.iter().map(|(name, part, unit)| heading(name, part, unit)));
+    header.extend(of_groups.headings.iter().map(|(name, part, unit)| heading(name, &printable(part), unit)));
     table.set_header(header);
     for (names, values) in &of_groups.rows {
         let mut row: Vec<Cell> = names.iter().map(|name| Cell::new(printable(name))).collect();

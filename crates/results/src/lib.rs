@@ -328,7 +328,7 @@ pub struct GroupHarm {
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub goodput: f64,
-    /// Of the time that its packets do not wait.
+    /// Of how long its packets wait.
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub wait: f64,

@@ -9,6 +9,7 @@ use queuewright_report::csv::written;
 use queuewright_results::measures::by_path;
 use queuewright_results::quality::harm::{Demand, max_min, of_less, of_more};
 use queuewright_results::{GroupHarm, Run};
+use queuewright_scenario::TrafficModel;
 use queuewright_scenario::packet::{FULL_BYTES, MSS};
 use queuewright_scenario::spec::{ArrivalProcess, Rate, RunSpec, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,6 +141,7 @@ pub fn harms(plan: &Plan, stores: &Stores<'_>) -> Result<Vec<Harm>, Error> {
 /// A name that no group has, or the names of all.
 pub fn alone(specs: &[RunSpec], without: &[String]) -> Result<Vec<RunSpec>, String> {
     let Some(first) = specs.first().filter(|_| !without.is_empty()) else { return Ok(Vec::new()) };
+    // Probes have groups of their own, which are nobody's.
     let of_probes = |i: usize| first.probes.iter().any(|p| p.group as usize == i);
     let groups = first.groups.iter().enumerate().filter(|(i, _)| !of_probes(*i));
     let names: Vec<&str> = groups.map(|(_, g)| g.name.as_str()).collect();
@@ -147,18 +149,31 @@ pub fn alone(specs: &[RunSpec], without: &[String]) -> Result<Vec<RunSpec>, Stri
         return Err(format!("no group of flows is named {unknown:?}; there are {}", names.join(", ")));
     }
     let out = |name: &str| without.iter().any(|out| out == name);
+    // What comes and goes is drawn entry by entry.
+    for source in &first.sources {
+        let of_source: Vec<&str> =
+            groups_of(&source.arrival).into_iter().map(|g| first.groups[g as usize].name.as_str()).collect();
+        if let (Some(gone), true) =
+            (of_source.iter().find(|name| out(name)), of_source.iter().any(|name| !out(name)))
+        {
+            return Err(format!(
+                "{gone:?} comes and goes with others of its entry, {}; write an entry for each, or name all",
+                of_source.join(", ")
+            ));
+        }
+    }
     if names.iter().all(|name| out(name)) {
         return Err("no group is left that could lose anything; leave one out".into());
     }
     Ok(specs.iter().map(|spec| crate::without(spec.clone(), out)).collect())
 }
 
-/// Says of each group of a run what it loses beside `others`, by the same run without them ([`alone`]).
-pub fn tell(spec: &RunSpec, alone: &Run, run: &mut Run, others: &[String]) {
-    let (before, with) = (by_path(alone), by_path(run));
+/// Says of each group of a run what it loses beside `others`, by the measures of the same run without them ([`alone`]).
+pub fn tell(spec: &RunSpec, alone: &BTreeMap<String, f64>, run: &mut Run, others: &[String]) {
+    let (before, with) = (alone, &by_path(run));
     let is_other = |group: &str| others.iter().any(|other| other == group);
     let wants = |group: &str| {
-        let of = if is_other(group) { &with } else { &before };
+        let of = if is_other(group) { with } else { before };
         of.get(&format!("group.{group}.{GOODPUT}")).copied().unwrap_or(f64::NAN)
     };
     for group in run.groups.iter_mut().filter(|g| !is_other(&g.name)) {
@@ -167,7 +182,7 @@ pub fn tell(spec: &RunSpec, alone: &Run, run: &mut Run, others: &[String]) {
                 let value = of.get(&format!("group.{}.{end}", group.name)).copied();
                 if end == LOSS { value.map(|loss| 1.0 - loss) } else { value }
             };
-            match (value(&before), value(&with)) {
+            match (value(before), value(with)) {
                 (None, None) => f64::NAN,
                 (alone, with) => harm(alone.unwrap_or(worst(more)), with.unwrap_or(worst(more)), more),
             }
@@ -231,7 +246,22 @@ fn ends(values: impl Iterator<Item = f64>) -> [f64; 2] {
     values.fold([f64::INFINITY, f64::NEG_INFINITY], |[l, h], v| [l.min(v), h.max(v)])
 }
 
-/// A group's max-min fair share of goodput, bit/s. Flows without an end want all there is, those of others what their group `wants`.
+/// The groups of what comes and goes.
+fn groups_of(arrival: &ArrivalProcess) -> BTreeSet<u32> {
+    match arrival {
+        ArrivalProcess::Sessions { first, .. } => first.iter().map(|flow| flow.group).collect(),
+        ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
+            let controls = match &each.traffic {
+                TrafficModel::Tcp { ccas, .. } => ccas.len() as u32,
+                TrafficModel::Datagrams(_) => 1,
+            };
+            (each.first_group..each.first_group + controls).collect()
+        }
+    }
+}
+
+/// A group's max-min fair share of goodput, bit/s. Flows without an end want all that their access link and their rate let through, those of others
+/// what their group `wants`, in which what arrives by itself is one flow. NaN: a link has no one rate, or a flow without an end is not there all the time.
 fn fair(spec: &RunSpec, group: &str, wants: impl Fn(&str) -> f64) -> f64 {
     let goodput = f64::from(MSS) / f64::from(FULL_BYTES + spec.overhead_bytes);
     let mut capacities = Vec::new();
@@ -245,28 +275,40 @@ fn fair(spec: &RunSpec, group: &str, wants: impl Fn(&str) -> f64) -> f64 {
     let mut flows: Vec<(&str, Demand)> = Vec::new();
     for flow in &spec.flows {
         let most = match flow.traffic {
-            Traffic::Tcp { size_bytes: None, client: None, .. } => f64::INFINITY,
+            Traffic::Tcp { size_bytes: None, client: None, rate_bps, .. } => {
+                if flow.start_ns > spec.warmup_ns || flow.stop_ns.is_some_and(|stop| stop < spec.duration_ns)
+                {
+                    return f64::NAN;
+                }
+                let rate = Some(rate_bps).filter(|bps| *bps > 0);
+                let least = [flow.access_bps, rate].into_iter().flatten().min();
+                least.map_or(f64::INFINITY, |bps| bps as f64 * goodput)
+            }
             _ => wants(name(flow.group)) / of_group(flow.group),
         };
         flows.push((name(flow.group), Demand { links: links(&flow.path), most }));
     }
     for source in &spec.sources {
-        let (group, path) = match &source.arrival {
-            ArrivalProcess::Sessions { first, .. } => match first.first() {
-                Some(flow) => (flow.group, &flow.path),
-                None => continue,
-            },
-            ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
-                (each.first_group, &each.path)
-            }
+        let one = |group: u32, path: &[u32], of: f64| {
+            (name(group), Demand { links: links(path), most: wants(name(group)) / of })
         };
-        flows.push((name(group), Demand { links: links(path), most: wants(name(group)) }));
+        match &source.arrival {
+            ArrivalProcess::Sessions { first, .. } => {
+                let of_group = |group: u32| first.iter().filter(|f| f.group == group).count() as f64;
+                flows.extend(first.iter().map(|f| one(f.group, &f.path, of_group(f.group))));
+            }
+            ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
+                flows.extend(groups_of(&source.arrival).into_iter().map(|group| one(group, &each.path, 1.0)));
+            }
+        }
     }
     // What is not known wants nothing.
     flows.iter_mut().filter(|f| f.1.most.is_nan()).for_each(|f| f.1.most = 0.0);
     let demands: Vec<Demand> = flows.iter().map(|f| f.1.clone()).collect();
     let shares = max_min(&capacities, &demands);
-    flows.iter().zip(shares).filter(|((name, _), _)| *name == group).map(|(_, share)| share).sum()
+    let own = flows.iter().zip(shares).filter(|((name, _), _)| *name == group);
+    // `Sum` would give -0 of nothing.
+    own.fold(0.0, |sum, (_, share)| sum + share)
 }
 
 /// The group that a measure is of.
@@ -344,6 +386,9 @@ pub fn sheet(harms: &[Harm]) -> String {
 /// In a sentence or three: whether it harms more than the control in the files, where most, and whether anybody is starved.
 pub fn words(harms: &[Harm], control: &str) -> String {
     let pairs: Vec<&Harm> = harms.iter().filter(|h| h.of == "goodput").collect();
+    if pairs.is_empty() {
+        return "There is no group yet of which all three runs are there.".into();
+    }
     let groups: BTreeSet<(&str, &str)> =
         pairs.iter().map(|h| (h.scenario.as_str(), h.group.as_str())).collect();
     let more = pairs.iter().filter(|h| h.more[0] > MORE).count();

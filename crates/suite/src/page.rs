@@ -424,14 +424,15 @@ fn card(plan: &Plan, store: &Store, scores: &Scores, s: &Standing) -> String {
         number(s.worst_tenth, 3),
         plan.suite.members[s.worst].name
     );
-    if let Some(spec) = plan.discipline(&s.discipline) {
+    if let Some((first, spec)) = plan.discipline(&s.discipline) {
         let (bytes, _) = Discipline::size_of(spec.info);
         let set: Vec<String> = spec.shown().map(|(param, value)| format!("{} {value}", param.name)).collect();
         let _ = writeln!(
             out,
-            "What it costs (RFC 7928, section 11): {bytes} bytes for its parameters and what it knows; `queuewright explain {}` has its rule.              What an operator may set (section 12), as it was here: {}.
-",
+            "What it costs (RFC 7928, section 11): {bytes} bytes for its parameters and what it knows; `queuewright explain {}` has its rule. \
+             What an operator may set (section 12), as it is in {}: {}.\n",
             spec.info.name,
+            plan.suite.members[first].name,
             if set.is_empty() { "nothing".into() } else { set.join(", ") }
         );
     }

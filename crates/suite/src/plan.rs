@@ -175,10 +175,13 @@ impl Plan {
         Ok(units)
     }
 
-    /// A discipline as it is first run, by its label.
-    pub(crate) fn discipline(&self, label: &str) -> Option<queuewright_aqm::Spec> {
-        let specs = self.scenarios.iter().filter_map(|scenario| scenario.runs().ok());
-        specs.flatten().map(|spec| spec.discipline).find(|spec| spec.label == label)
+    /// A discipline as it is first run, by its label, and in which scenario.
+    pub(crate) fn discipline(&self, label: &str) -> Option<(usize, queuewright_aqm::Spec)> {
+        self.scenarios.iter().enumerate().find_map(|(i, scenario)| {
+            let spec =
+                scenario.runs().ok()?.into_iter().map(|run| run.discipline).find(|d| d.label == label)?;
+            Some((i, spec))
+        })
     }
 
     /// Seeds that were asked for.

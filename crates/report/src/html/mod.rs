@@ -153,12 +153,16 @@ fn every_measure(page: &mut String, results: &Results) {
     let mut more = 0;
     let chosen = summary::chosen(results, |all| {
         more = all.len().saturating_sub(MOST_MEASURES);
-        all.iter().take(MOST_MEASURES).cloned().collect()
+        // What there may be very many of, last.
+        let mut all: Vec<String> = all.iter().cloned().collect();
+        all.sort_by_key(|path| path.starts_with("group."));
+        all.truncate(MOST_MEASURES);
+        all
     });
     if chosen.paths.is_empty() {
         return;
     }
-    *page += "<details><summary>Every measure, by its path in results.json</summary>\n";
+    *page += "<details><summary>Every measure, as --columns names it</summary>\n";
     if more > 0 {
         let _ = writeln!(page, "<p>The first {MOST_MEASURES}; results.json has {more} more.</p>");
     }
@@ -210,7 +214,7 @@ fn group_table(page: &mut String, of_groups: &summary::GroupTable<'_>) {
         let _ = write!(page, "<th scope=\"col\">{key}</th>");
     }
     for (name, part, unit) in &of_groups.headings {
-        let _ = write!(page, "<th scope=\"col\">{name} {part}<br><small>{unit}</small></th>");
+        let _ = write!(page, "<th scope=\"col\">{name} {}<br><small>{unit}</small></th>", escape(part));
     }
     *page += "</tr></thead>\n<tbody>\n";
     for (names, values) in &of_groups.rows {
