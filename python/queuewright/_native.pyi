@@ -283,7 +283,7 @@ class Results:
 def run(
     drafts: Sequence[Draft],
     *,
-    without: Sequence[str] = (),
+    without: Sequence[str] | None = None,
     linux: bool = False,
     at_a_time: int | None = None,
     progress: Callable[[float, int, int], object] | None = None,

@@ -1,6 +1,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -75,9 +76,16 @@ def wait_for(what: str, there: Callable[[], bool]) -> None:
 
 @contextmanager
 def begun(words: list[str], **options: Any) -> Iterator["subprocess.Popen[str]"]:
-    """A program, which does not outlive the test."""
+    """A program, which does not outlive the test, and hears Ctrl-C.
+
+    Who begins the tests may have them ignore it, as a shell does behind `&`, and so has what they begin.
+    """
+
+    def hears() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
     with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hears, **options
     ) as process:
         try:
             yield process

@@ -428,12 +428,12 @@ MISTAKES: list[tuple[Any, str]] = [
     (lambda: qw.Scenario(flows=FLOWS), 'link: missing; write link={"rate": "20mbit"}'),
     (
         lambda: qw.run("home.toml", rat="20mbit"),  # type: ignore[call-arg]
-        'rat: no such argument; did you mean "rate"? Allowed: scenario, engine, jobs, progress, rate, trace, '
-        "delay, buffer, duration, warmup, stack, sample, seeds, flows, rtt, aqm",
+        'rat: no such argument; did you mean "rate"? Allowed: scenario, without, engine, jobs, progress, '
+        "rate, trace, delay, buffer, duration, warmup, stack, sample, seeds, flows, rtt, aqm",
     ),
     (
         lambda: qw.run("home.toml", worker=3),  # type: ignore[call-arg]
-        "worker: no such argument. Allowed: scenario, engine, jobs, progress, rate, trace, "
+        "worker: no such argument. Allowed: scenario, without, engine, jobs, progress, rate, trace, "
         "delay, buffer, duration, warmup, stack, sample, seeds, flows, rtt, aqm",
     ),
     (lambda: qw.run(""), 'scenario = "": not a path; write a text, or a pathlib.Path'),

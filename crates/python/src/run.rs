@@ -26,15 +26,16 @@ const EVERY: Duration = Duration::from_millis(50);
 /// Ctrl-C does. What has finished by then is the exception's `results`, as far as it can have one.
 /// With groups that are left out each run is also made without them, and says what the others lose beside them.
 #[pyfunction]
-#[pyo3(signature = (drafts, *, without=Vec::new(), linux=false, at_a_time=None, progress=None))]
+#[pyo3(signature = (drafts, *, without=None, linux=false, at_a_time=None, progress=None))]
 pub fn run(
     py: Python<'_>,
     drafts: Vec<Py<Draft>>,
-    without: Vec<String>,
+    without: Option<Vec<String>>,
     linux: bool,
     at_a_time: Option<u16>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<Results>> {
+    let without = without.unwrap_or_default();
     let asked = EngineChoice { linux, ..EngineChoice::default() };
     let (mut specs, mut alone): (Vec<RunSpec>, Vec<RunSpec>) = Default::default();
     let mut ends = Vec::with_capacity(drafts.len());
