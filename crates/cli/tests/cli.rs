@@ -1264,7 +1264,7 @@ fn findings_are_judged() {
     let page = fs::read_to_string(dir.path().join("o/latest/index.md")).expect("a page");
     assert!(page.contains("| least = 0.5 | none | holds | 1 of 1 |"), "{page}");
     let begin =
-        "What its source has found, 3 in all: 1 holds, 2 does not hold. [Which](#what-its-source-has-found).";
+        "What its source has found, 3 in all: 1 holds, 2 do not hold. [Which](#what-its-source-has-found).";
     assert!(page.find(begin).is_some_and(|at| at < page.find("**droptail**").expect("an answer")), "{page}");
     assert!(page.contains("| most = 0.5 | none | does not hold | 0 of 1 | slow with droptail: "), "{page}");
     for (bound, scenarios, said) in [

@@ -96,8 +96,15 @@ pub fn words(judged: &[Judged]) -> String {
     }
     let count = |verdict: Verdict| judged.iter().filter(|j| j.verdict == verdict).count();
     let all = [Verdict::Holds, Verdict::Fails, Verdict::Unclear, Verdict::NotRun];
-    let told: Vec<String> =
-        all.into_iter().filter(|v| count(*v) > 0).map(|v| format!("{} {}", count(v), v.words())).collect();
+    let told = |v: Verdict| match (v, count(v)) {
+        (_, 0) => None,
+        (v, 1) => Some(format!("1 {}", v.words())),
+        (Verdict::Holds, n) => Some(format!("{n} hold")),
+        (Verdict::Fails, n) => Some(format!("{n} do not hold")),
+        (Verdict::Unclear, n) => Some(format!("{n} cannot be told")),
+        (Verdict::NotRun, n) => Some(format!("{n} were not run")),
+    };
+    let told: Vec<String> = all.into_iter().filter_map(told).collect();
     let one_seed = judged.iter().flat_map(|j| &j.cases).all(|case| case.half_width.is_nan());
     let why = if one_seed { " An interval needs two seeds, and there is one." } else { "" };
     format!("What its source has found, {} in all: {}.{why}", judged.len(), told.join(", "))

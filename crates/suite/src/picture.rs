@@ -13,12 +13,13 @@ use queuewright_results::quality::ellipse::Ellipse;
 const ACROSS: usize = 5;
 const CELL: (u32, u32) = (270, 210);
 const LINE: u32 = 22;
-/// The ranking: width, height of a row, of what is above, and of names and numbers beside the bars.
-const WIDTH: u32 = 900;
+/// The ranking: width of the bars and of the numbers beside them, height of a row and of what is above.
+const BARS: u32 = 730;
+const NUMBERS: u32 = 80;
 const ROW: u32 = 24;
 const HEAD: u32 = 44;
-const NAMES: u32 = 110;
-const NUMBERS: u32 = 60;
+/// About the width of a letter.
+const LETTER: f64 = 6.9;
 /// Sides of a drawn ellipse.
 const SIDES: u32 = 48;
 
@@ -37,11 +38,13 @@ pub fn pictures(plan: &Plan, store: &Store, scores: &Scores) -> Result<Vec<(Stri
 /// A bar for each discipline's score, with its interval, from 0 to 1.
 fn draw_ranking(out: &mut String, plan: &Plan, scores: &Scores) -> Drawn {
     let rows = scores.standings.len() as u32;
-    let root = SVGBackend::with_string(out, (WIDTH, HEAD + ROW * rows + LINE)).into_drawing_area();
+    let names = 24 + longest(scores);
+    let width = names + BARS + NUMBERS;
+    let root = SVGBackend::with_string(out, (width, HEAD + ROW * rows + LINE)).into_drawing_area();
     root.fill(&WHITE)?;
     let title = ("sans-serif", 17, FontStyle::Bold).into_font().color(&INK);
     root.draw_text(&format!("{}: score and its 95 % interval", plan.suite.name), &title, (12, 12))?;
-    let across = |score: f64| (NAMES as f64 + score * f64::from(WIDTH - NAMES - NUMBERS)) as i32;
+    let across = |score: f64| (f64::from(names) + score * f64::from(BARS)) as i32;
     let bottom = (HEAD + ROW * rows) as i32;
     for tick in 0..=5 {
         let x = across(f64::from(tick) / 5.0);
@@ -53,7 +56,7 @@ fn draw_ranking(out: &mut String, plan: &Plan, scores: &Scores) -> Drawn {
         let (top, i) = ((HEAD + ROW * row as u32) as i32, place(plan, &s.discipline));
         let middle = top + ROW as i32 / 2;
         let name = font(13, INK).pos(Pos::new(HPos::Right, VPos::Center));
-        root.draw_text(&s.discipline, &name, (NAMES as i32 - 8, middle))?;
+        root.draw_text(&s.discipline, &name, (names as i32 - 8, middle))?;
         root.draw(&Rectangle::new(
             [(across(0.0), top + 4), (across(s.score), top + ROW as i32 - 4)],
             color(i).mix(0.6).filled(),
@@ -67,10 +70,17 @@ fn draw_ranking(out: &mut String, plan: &Plan, scores: &Scores) -> Drawn {
             root.draw(&PathElement::new(line, INK.stroke_width(1)))?;
         }
         let value = font(12, FAINT).pos(Pos::new(HPos::Left, VPos::Center));
-        root.draw_text(&format!("{:.3}", s.score), &value, (WIDTH as i32 - NUMBERS as i32 + 8, middle))?;
+        // Intervals may go a little beyond 1.
+        root.draw_text(&format!("{:.3}", s.score), &value, (width as i32 - NUMBERS as i32 / 2, middle))?;
     }
     root.present()?;
     Ok(())
+}
+
+/// About the width of the longest name.
+fn longest(scores: &Scores) -> u32 {
+    let letters = scores.standings.iter().map(|s| s.discipline.chars().count()).max().unwrap_or(0);
+    (LETTER * letters as f64) as u32
 }
 
 /// A panel for each scenario: goodput against wait.
@@ -78,7 +88,7 @@ fn draw_scenarios(out: &mut String, plan: &Plan, store: &Store, scores: &Scores)
     let lines = plan.scenarios.len().div_ceil(ACROSS) as u32;
     let names: Vec<&str> = scores.standings.iter().map(|s| s.discipline.as_str()).collect();
     let width = CELL.0 * ACROSS.min(plan.scenarios.len()) as u32;
-    let each = 130;
+    let each = 40 + longest(scores);
     let per_line = (width / each).max(1) as usize;
     let legend = names.len().div_ceil(per_line) as u32 * LINE;
     let root = SVGBackend::with_string(out, (width, CELL.1 * lines + legend + 8)).into_drawing_area();
