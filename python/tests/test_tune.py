@@ -7,6 +7,7 @@ import math
 import re
 import signal
 import sys
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -523,6 +524,17 @@ def test_ctrl_c_keeps_what_was_tried(tmp_path: Path, small_file: Path, command: 
     more = command("tune", "--resume", "--trials", len(kept), "--out", tmp_path / "out", "--json")
     assert more.returncode == 0, more.stderr
     assert len(json.loads(more.stdout)["candidates"]) >= len(kept)
+
+
+def test_a_ctrl_c_that_is_lost_on_its_way_ends_it_all_the_same(tmp_path: Path) -> None:
+    def tell(*_: object) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    asked: dict[str, Any] = {"over": OVER, "trials": 1000, "seeds": 1}
+    with pytest.raises(KeyboardInterrupt):
+        qw.tune(LINE, "codel", folder=tmp_path, progress=tell, **asked)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_two_at_once_are_refused(tmp_path: Path) -> None:

@@ -72,6 +72,26 @@ def _undisturbed() -> Iterator[None]:
             before(*pressed[0])
 
 
+@contextmanager
+def _remembered() -> Iterator[list[tuple[int, Any]]]:
+    """Each Ctrl-C, also one that is lost on its way, as in a finaliser, where exceptions are ignored."""
+    pressed: list[tuple[int, Any]] = []
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield pressed
+        return
+
+    def heard(*at: Any) -> None:
+        pressed.append(at)
+        before(*at)
+
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Search:
     """Candidates for some axes, and what they are worth beside the default in these runs."""
 
@@ -189,8 +209,16 @@ class Search:
 
     def run(self, trials: int, until: float | None, say: Callable[[], object]) -> None:
         """Tries candidates until there are so many, or until a time."""
+        with _remembered() as pressed:
+            self._rounds(trials, until, say, pressed)
+
+    def _rounds(
+        self, trials: int, until: float | None, say: Callable[[], object], pressed: Sequence[object]
+    ) -> None:
         self._forget_broken()
         while True:
+            if pressed:
+                raise KeyboardInterrupt
             waiting = self._trials(TrialState.RUNNING)
             known = len(self._trials(TrialState.COMPLETE, TrialState.FAIL)) + len(waiting)
             begin = waiting[0].number if waiting else known
