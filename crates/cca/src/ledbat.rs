@@ -7,9 +7,9 @@
 //! The RFC takes the delay one way, which TCP does not measure; this takes the round trip's, so that acknowledgements that wait
 //! count, too. Where the RFC leaves the window one packet above what is in flight, it does not grow here unless it limits the
 //! sender, as with Linux's other controls. The first window (section 2.5: two packets), losses, and the time after which nothing has come
-//! back are TCP's. There is no slow start.
+//! back are TCP's. There is no slow start. Minutes in which nothing came are forgotten like others; the RFC's list keeps ten that had samples.
 
-use crate::{Conn, Control, Event, Flavour, Info};
+use crate::{Conn, Control, Flavour, Info};
 
 /// The queueing delay that it aims at, microseconds: the most that section 2.5 allows.
 const TARGET_US: i64 = 100_000;
@@ -112,13 +112,6 @@ impl Control for Ledbat {
         *present = (*present).min(rtt_us);
         self.current[self.next] = (rtt_us, now_ns);
         self.next = (self.next + 1) % CURRENT_FILTER;
-    }
-
-    /// After a rest the window is TCP's, and what was saved up for another is nothing.
-    fn event(&mut self, _c: &mut Conn, event: Event, _now_ns: u64) {
-        if let Event::TxStart { .. } = event {
-            self.credit = 0;
-        }
     }
 
     /// Half, and never below the smallest window (section 2.4.2, "on data loss").

@@ -1,7 +1,7 @@
 //! LEDBAT against RFC 6817, section 2.4.2.
 
 use pipe::{MS, Pipe, SEC};
-use queuewright_cca::{Cca, Kind};
+use queuewright_cca::{Cca, Event, Kind};
 use rounds::{Rounds, Then, trace};
 
 mod pipe;
@@ -110,6 +110,22 @@ fn a_rest_clears_what_was_saved_up() {
         (0..4).for_each(|_| r.cca.pkts_acked(&mut r.c, 2, 40_000, r.now));
         r.ack(2, 40_000);
         assert!(r.c.cwnd.abs_diff(before) <= 1, "saved {saved}: {before} to {}", r.c.cwnd);
+    }
+}
+
+/// Two packets that are acknowledged at once leave nothing in flight, and sending begins anew each time: what is saved up stays.
+#[test]
+fn it_leaves_the_smallest_window_again() {
+    for (queueing_us, rounds) in [(1_210, 4), (50_000, 6)] {
+        let mut r = Rounds::beyond_slow_start(Kind::Ledbat, 2);
+        r.cca.pkts_acked(&mut r.c, 1, 40_000, r.now);
+        for _ in 0..rounds {
+            r.now += 45 * MS;
+            r.ack(r.c.cwnd, 40_000 + queueing_us);
+            let last_send_ns = Some(r.now - 45 * MS);
+            r.cca.event(&mut r.c, Event::TxStart { last_send_ns }, r.now);
+        }
+        assert!(r.c.cwnd >= 4, "{queueing_us} us: {}", r.c.cwnd);
     }
 }
 

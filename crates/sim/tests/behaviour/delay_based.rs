@@ -192,6 +192,12 @@ fn ledbat_yields_where_queues_are_long() {
     assert!((90.0..110.0).contains(&wait) && used > 0.99 && drops(&alone) == 0, "{wait} ms, {used}");
     let share = |r: &Run| r.groups[0].goodput_bps / (r.groups[0].goodput_bps + r.groups[1].goodput_bps);
     let (behind_tail, behind_codel) = (share(&run(other, "droptail")), share(&run(other, "codel")));
+    // NewReno leaves after 60 s, and LEDBAT takes the link: of the last 30 s nine tenths, though it had two packets.
+    let left = one(&format!(
+        "[link]\nrate = \"10mbit\"\nbuffer = \"300p\"\n[[flows]]\ncca = \"ledbat\"\nrtt = \"40ms\"\n{other}stop = \"60s\"\n\
+         [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"120s\"\nwarmup = \"90s\"\n"
+    ));
+    assert!(left.ports[0].utilization > 0.9, "{}", left.ports[0].utilization);
     println!("alone {wait:.1} ms; beside NewReno {behind_tail:.3} and {behind_codel:.3} of the link");
     assert!(behind_tail < 0.1, "{behind_tail}");
     assert!(behind_codel > 0.25, "{behind_codel}");
