@@ -31,8 +31,7 @@ impl Ellipse {
         let middle = (xx + yy) / 2.0;
         Some(Ellipse {
             center,
-            // What rounding leaves of a segment's width is none.
-            semi_axes: ((middle + half).sqrt(), clean(middle - half, middle).sqrt()),
+            semi_axes: ((middle + half).sqrt(), minor(xx * yy, xy * xy, middle + half).sqrt()),
             angle: if half == 0.0 { 0.0 } else { libm::atan2(2.0 * xy, xx - yy) / 2.0 },
         })
     }
@@ -52,9 +51,10 @@ impl Ellipse {
     }
 }
 
-/// A variance, which is none where it is nothing beside another.
-fn clean(variance: f64, beside: f64) -> f64 {
-    if variance <= beside * 1e-12 { 0.0 } else { variance }
+/// The smaller variance along an axis: the determinant over the larger one. What rounding leaves of a segment's width is none.
+fn minor(product: f64, square: f64, larger: f64) -> f64 {
+    let determinant = product - square;
+    if determinant <= product * 1e-12 { 0.0 } else { determinant / larger }
 }
 
 #[cfg(test)]
@@ -75,6 +75,30 @@ mod tests {
         assert!((line.angle - FRAC_PI_4).abs() < 1e-12);
         // Upright.
         assert!((Ellipse::of(&[(1.0, 0.0), (1.0, 6.0)]).unwrap().angle - FRAC_PI_2).abs() < 1e-12);
+    }
+
+    /// In milliseconds and bits a second the one variance is 10^13 times the other: the ellipse is as wide and as high as in other units.
+    #[test]
+    fn units_do_not_matter() {
+        let points = [(80.0, 2.0), (84.0, 3.0), (88.0, 1.0), (81.0, 9.0)];
+        let ends = |of: f64| {
+            let scaled = points.map(|(x, y)| (x, of * y));
+            let around = Ellipse::of(&scaled).unwrap().outline(720);
+            let end = |which: fn(f64, f64) -> f64, first: f64| around.iter().map(|p| p.0).fold(first, which);
+            let high = around.iter().map(|p| p.1).fold(0.0, f64::max);
+            [end(f64::min, f64::INFINITY), end(f64::max, 0.0), high / of]
+        };
+        // The means, and a standard deviation from them, by hand.
+        let (x, sx) = (83.25, (38.75f64 / 4.0).sqrt());
+        let (y, sy) = (3.75, (38.75f64 / 4.0).sqrt());
+        for of in [1.0, 1e6, 1e-6, 1e9] {
+            let want = [x - sx, x + sx, y + sy];
+            assert!(
+                want.iter().zip(ends(of)).all(|(w, e)| (w - e).abs() < 1e-3),
+                "{of}: {:?} {want:?}",
+                ends(of)
+            );
+        }
     }
 
     /// The corners of a rhombus with diagonals of 6 and 2, turned: each half of an axis is the diagonal's half over the root of two.
