@@ -36,6 +36,8 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences an
 	rustfmt --check $(IN_A_LIST)
 	aqm/tests/check.sh lint
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	# As users install it: with no crate's features but its own.
+	$(CARGO) check --locked --quiet -p queuewright-python
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' $(CARGO) doc --workspace --no-deps --locked --quiet
 	build/tools/bin/cargo-deny --log-level error check licenses bans sources
 	build/venv/bin/python scripts/advisories

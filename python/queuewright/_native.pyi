@@ -11,6 +11,7 @@ __all__ = [
     "Draft",
     "Envs",
     "Error",
+    "Interrupt",
     "Results",
     "RunError",
     "Runs",
@@ -151,6 +152,14 @@ class Draft:
 
     def words(self) -> str:
         """In words, as `queuewright check` says it."""
+
+@final
+class Interrupt:
+    """Ctrl-C from now on: also one of which Python never tells, as it is in a finaliser."""
+
+    def __new__(cls) -> Interrupt: ...
+    def pressed(self) -> bool:
+        """Was it pressed, and has the program no handler of its own, which decides?"""
 
 @final
 class Runs:

@@ -38,7 +38,8 @@ def run(
     Args:
         scenario: A `Scenario`, the path of a scenario file, or a dict of its tables.
         without: Groups of flows. Every run is also made without them, and `groups` says what share of what
-            they have alone the others lose beside them (harm, docs/results.md). Not with `engine="ray"`.
+            they have alone the others lose beside them (harm, docs/results.md). Progress counts these, too.
+            Not with `engine="ray"`.
         engine: `"sim"`: the simulator; `"linux"`: a real kernel in a virtual machine (docs/linux.md);
             `"ray"`: the simulator on a Ray cluster, with the same results (`pip install 'queuewright[ray]'`).
         jobs: Runs at a time; default one per core.

@@ -74,18 +74,17 @@ def wait_for(what: str, there: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+def pytest_configure() -> None:
+    """Tests hear Ctrl-C, and what they begin does: a shell has what it begins behind `&` ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @contextmanager
 def begun(words: list[str], **options: Any) -> Iterator["subprocess.Popen[str]"]:
-    """A program, which does not outlive the test, and hears Ctrl-C.
-
-    Who begins the tests may have them ignore it, as a shell does behind `&`, and so has what they begin.
-    """
-
-    def hears() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
+    """A program, which does not outlive the test."""
     with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hears, **options
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
     ) as process:
         try:
             yield process

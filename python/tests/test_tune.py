@@ -537,6 +537,21 @@ def test_a_ctrl_c_that_is_lost_on_its_way_ends_it_all_the_same(tmp_path: Path) -
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_handler_of_ones_own_decides(tmp_path: Path) -> None:
+    heard: list[int] = []
+
+    def tell(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        made = qw.tune(LINE, "codel", over=OVER, trials=9, seeds=1, folder=tmp_path, progress=tell)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(made.candidates) == 9
+    assert heard
+
+
 def test_two_at_once_are_refused(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"over": OVER, "trials": 12, "seeds": 2}
 

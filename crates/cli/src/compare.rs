@@ -27,13 +27,7 @@ pub fn compare(
     output: &Output,
 ) -> Result<(), Failure> {
     let specs = scenario.runs()?;
-    let alone =
-        harm::alone(&specs, &output.without).map_err(|e| Failure::Input(format!("--without: {e}")))?;
-    // Each behind the one without some groups, so that what is there when it is interrupted has both.
-    let all: Vec<RunSpec> = match alone.as_slice() {
-        [] => specs.clone(),
-        alone => alone.iter().zip(&specs).flat_map(|pair| [pair.0, pair.1]).cloned().collect(),
-    };
+    let all = harm::pairs(&specs, &output.without).map_err(|e| Failure::Input(format!("--without: {e}")))?;
     let engine = Engine::new(&engine.asked(), scenario, &specs)?;
     let header = header(scenario);
     let mut kept = match (&output.out, output.json) {
@@ -49,7 +43,7 @@ pub fn compare(
     doing::now(&format!("the runs of {called}"));
     let mut progress = Progress::new(&all);
     let mut failed = None;
-    let each = if alone.is_empty() { 1 } else { 2 };
+    let each = if output.without.is_empty() { 1 } else { 2 };
     // Of each pair what has come before the other: the measures of the one without, and the run.
     let mut lone: BTreeMap<usize, BTreeMap<String, f64>> = BTreeMap::new();
     let mut waiting: BTreeMap<usize, Run> = BTreeMap::new();

@@ -39,17 +39,22 @@ fn listen() {
     }
 }
 
-/// Ctrl-C since a run began.
+/// Ctrl-C from now on: also one of which Python never tells, as it is in a finaliser, where exceptions are ignored.
+#[pyclass(frozen, module = "queuewright._native")]
 pub struct Interrupt(u64);
 
+#[pymethods]
 impl Interrupt {
+    #[new]
     pub fn new() -> Interrupt {
         listen();
         Interrupt(PRESSED.load(Ordering::Relaxed))
     }
 
-    /// Was it pressed, and does a program that has no handler of its own hear of it?
-    pub fn is_pressed(&self, py: Python<'_>) -> PyResult<bool> {
+    /// Was it pressed, and has the program no handler of its own, which decides?
+    pub fn pressed(&self, py: Python<'_>) -> PyResult<bool> {
+        // Python puts its own handler there each time that one is set.
+        listen();
         if PRESSED.load(Ordering::Relaxed) == self.0 {
             return Ok(false);
         }

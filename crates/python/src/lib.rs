@@ -107,6 +107,8 @@ mod _native {
     #[pymodule_export]
     use super::gym::{Domain, Envs, network, read_policy, write_policy};
     #[pymodule_export]
+    use super::interrupt::Interrupt;
+    #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]
     use super::run::{run, run_some};

@@ -37,39 +37,30 @@ pub fn run(
 ) -> PyResult<Vec<Results>> {
     let without = without.unwrap_or_default();
     let asked = EngineChoice { linux, ..EngineChoice::default() };
-    let (mut specs, mut alone): (Vec<RunSpec>, Vec<RunSpec>) = Default::default();
+    let mut specs: Vec<RunSpec> = Vec::new();
     let mut ends = Vec::with_capacity(drafts.len());
     let mut engine = Engine::Sim;
+    let mut count = 0;
     for draft in &drafts {
         let scenario = &draft.get().scenario;
         let runs = py.detach(|| scenario.runs()).map_err(said)?;
         engine = Engine::new(&asked, scenario, &runs).map_err(|e| input(in_python(&e.to_string())))?;
-        alone.extend(harm::alone(&runs, &without).map_err(|e| input(format!("without: {e}")))?);
-        specs.extend(runs);
-        ends.push(specs.len());
+        specs.extend(harm::pairs(&runs, &without).map_err(|e| input(format!("without: {e}")))?);
+        count += runs.len();
+        ends.push(count);
     }
-    // Each behind the one without some groups, so that what is there when it is interrupted has both.
-    let all: Vec<RunSpec> = match alone.is_empty() {
-        true => specs,
-        false => alone.into_iter().zip(specs).flat_map(|(alone, spec)| [alone, spec]).collect(),
-    };
-    let (made, ended) = make(py, &engine, &all, at_a_time, progress);
-    let made: Vec<Option<Run>> = match without.is_empty() {
-        true => made,
-        false => {
-            let mut made = made.into_iter();
-            let mut all = all.iter().skip(1).step_by(2);
-            let mut out = Vec::new();
-            while let (Some(alone), Some(run), Some(spec)) = (made.next(), made.next(), all.next()) {
+    let (mut made, ended) = make(py, &engine, &specs, at_a_time, progress);
+    if !without.is_empty() {
+        let paired = made.chunks_exact_mut(2).zip(specs.iter().skip(1).step_by(2));
+        made = paired
+            .map(|(pair, spec)| {
                 // One whose other was not made says nothing of harm, and is not finished.
-                out.push(alone.zip(run).map(|(alone, mut run)| {
-                    harm::tell(spec, &by_path(&alone), &mut run, &without);
-                    run
-                }));
-            }
-            out
-        }
-    };
+                let (alone, mut run) = (pair[0].take()?, pair[1].take()?);
+                harm::tell(spec, &by_path(&alone), &mut run, &without);
+                Some(run)
+            })
+            .collect();
+    }
     let mut made = made.into_iter();
     let mut begin = 0;
     let results = drafts.iter().zip(ends).map(|(draft, end)| {
@@ -166,7 +157,7 @@ fn look(
 ) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
-        if interrupt.is_pressed(py)? {
+        if interrupt.pressed(py)? {
             return Err(PyKeyboardInterrupt::new_err(()));
         }
         match progress {

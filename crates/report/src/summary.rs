@@ -404,7 +404,7 @@ pub(crate) fn group_tables(results: &Results) -> Vec<GroupTable<'_>> {
         "Harm: the share that groups lose beside those of --without",
         [
             ("goodput", "", "%"),
-            ("wait", "", "%"),
+            ("delay", "", "%"),
             ("transfers", "", "%"),
             ("completion", "p95", "%"),
             ("page load", "p50", "%"),
@@ -414,9 +414,9 @@ pub(crate) fn group_tables(results: &Results) -> Vec<GroupTable<'_>> {
         |g| {
             let h = g.harm.as_ref()?;
             let shares =
-                [h.goodput, h.wait, h.completed, h.fct, h.plt, h.delivered].map(|share| 100.0 * share);
-            let [goodput, wait, completed, fct, plt, delivered] = shares;
-            Some([goodput, wait, completed, fct, plt, delivered, h.fair_bps / 1e6])
+                [h.goodput, h.delay, h.completed, h.fct, h.plt, h.delivered].map(|share| 100.0 * share);
+            let [goodput, delay, completed, fct, plt, delivered] = shares;
+            Some([goodput, delay, completed, fct, plt, delivered, h.fair_bps / 1e6])
         },
     );
     [transfers(results), datagrams, video, responsiveness(results), harm]

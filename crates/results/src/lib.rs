@@ -328,10 +328,10 @@ pub struct GroupHarm {
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub goodput: f64,
-    /// Of how long its packets wait.
+    /// Of how long its packets take to the receiver and back: base round-trip time and waiting.
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
-    pub wait: f64,
+    pub delay: f64,
     /// Of its complete transfers.
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]

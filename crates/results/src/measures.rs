@@ -124,7 +124,7 @@ pub fn by_path(run: &Run) -> BTreeMap<String, f64> {
     out
 }
 
-/// Is this the path of a measure that may have one `*`, any group or port?
+/// Is this the path of a measure, whose name may have one `*` for any text?
 pub fn is(name: &str, path: &str) -> bool {
     match name.split_once('*') {
         None => name == path,
@@ -146,6 +146,13 @@ pub fn quantile(rising: &[f64], share: f64) -> f64 {
     let at = share * last as f64;
     let below = rising[at as usize];
     below + (rising[(at as usize + 1).min(last)] - below) * at.fract()
+}
+
+/// The middle; of an even number the mean of both. NaN of none.
+pub fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    quantile(&values, 0.5)
 }
 
 /// The smallest or largest of what are numbers.
@@ -177,6 +184,14 @@ fn flatten(prefix: &str, value: &Value, put: &mut impl FnMut(String, f64)) {
 mod tests {
     use super::*;
     use crate::{Group, Port, Responsiveness};
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        let of = |values: &[f64]| median(values.iter().copied());
+        assert_eq!((of(&[1.0, 5.0, 2.0]), of(&[9.0, 1.0, 9.0])), (2.0, 9.0));
+        assert_eq!((of(&[1.0, 5.0]), of(&[1.0])), (3.0, 1.0));
+        assert!(of(&[]).is_nan());
+    }
 
     #[test]
     fn measures_have_the_paths_of_the_result_object() {

@@ -413,7 +413,7 @@ pub fn groups(results: &Results) -> Sheet<'_> {
             "of its goodput without the groups of `--without`: what it loses beside them",
             |h| h.goodput,
         ),
-        ("harm_wait", "the same of its packets' wait", |h| h.wait),
+        ("harm_delay", "the same of its packets' base round-trip time and waiting", |h| h.delay),
         ("harm_completed", "the same of its complete transfers", |h| h.completed),
         ("harm_fct", "the same of the 95th percentile of its completion times", |h| h.fct),
         ("harm_plt", "the same of its median page load time", |h| h.plt),

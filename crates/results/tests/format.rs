@@ -59,7 +59,7 @@ fn sample() -> Results {
                 harm: Some(GroupHarm {
                     beside: vec!["bbr".into()],
                     goodput: 0.5,
-                    wait: -0.25,
+                    delay: -0.25,
                     completed: f64::NAN,
                     fct: f64::NAN,
                     plt: f64::NAN,

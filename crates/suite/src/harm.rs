@@ -19,7 +19,8 @@ use std::fmt::Write;
 /// none at all any loss would be the whole.
 const LOST: [(&str, &str, bool); 6] = [
     (GOODPUT, "goodput", true),
-    ("sojourn_ms", "wait", false),
+    // From the sender and back: of a wait of nothing any wait would be the whole.
+    ("delay_ms", "delay", false),
     ("transfers.completed", "complete transfers", true),
     ("transfers.fct_s.all.p95", "completion, p95", false),
     ("transfers.pages.plt_s.p50", "page load, median", false),
@@ -91,11 +92,19 @@ pub fn harms(plan: &Plan, stores: &Stores<'_>) -> Result<Vec<Harm>, Error> {
                 .flat_map(|r| r.measures.keys())
                 .filter_map(|path| group_of(path))
                 .collect();
+            let wants = |group: &str| {
+                let store = if is_tested(group) { stores.with } else { stores.alone };
+                let of = store.of(member, discipline);
+                mean(&of.filter_map(|r| measured(&r.measures, group, GOODPUT)).collect::<Vec<f64>>())
+            };
             let spec = specs.iter().find(|s| s.discipline.label == *discipline);
+            let fair = spec.map(|spec| fair_shares(spec, wants)).unwrap_or_default();
             for group in groups.iter().filter(|g| !is_tested(g)) {
                 for (end, words, more) in LOST {
-                    let path = |group: &str| format!("group.{group}.{end}");
-                    let Some([alone, before, with]) = values(stores, member, discipline, &path(group), more)
+                    if end == GOODPUT && spec.is_some_and(|spec| ends_once(spec, group)) {
+                        continue;
+                    }
+                    let Some([alone, before, with]) = values(stores, member, discipline, group, (end, more))
                     else {
                         continue;
                     };
@@ -104,11 +113,6 @@ pub fn harms(plan: &Plan, stores: &Stores<'_>) -> Result<Vec<Harm>, Error> {
                         alone.iter().zip(of).map(|(alone, with)| harm(*alone, *with, more)).collect()
                     };
                     let (by_before, by_with) = (each(&before), each(&with));
-                    let wants = |other: &str| {
-                        let store = if is_tested(other) { stores.with } else { stores.alone };
-                        let of = store.of(member, discipline).filter_map(|r| r.measures.get(&path(other)));
-                        mean(&of.copied().collect::<Vec<f64>>())
-                    };
                     out.push(Harm {
                         scenario: of.name.clone(),
                         discipline: discipline.clone(),
@@ -117,12 +121,9 @@ pub fn harms(plan: &Plan, stores: &Stores<'_>) -> Result<Vec<Harm>, Error> {
                         alone: means[0],
                         before: means[1],
                         with: means[2],
-                        fair: match (end, spec) {
-                            (GOODPUT, Some(spec)) => fair(spec, group, wants),
-                            _ => f64::NAN,
-                        },
-                        before_harm: harm(means[0], means[1], more),
-                        harm: harm(means[0], means[2], more),
+                        fair: fair.get(group).copied().filter(|_| end == GOODPUT).unwrap_or(f64::NAN),
+                        before_harm: of_all(&alone, &before, more),
+                        harm: of_all(&alone, &with, more),
                         range: ends(by_with.iter().copied()),
                         more: ends(by_with.iter().zip(&by_before).map(|(with, before)| with - before)),
                         seeds: alone.len(),
@@ -135,12 +136,13 @@ pub fn harms(plan: &Plan, stores: &Stores<'_>) -> Result<Vec<Harm>, Error> {
     Ok(out)
 }
 
-/// Each of a scenario's runs without these groups, for [`tell`]; none without a name.
+/// The runs of a scenario, each behind the same without these groups, for [`tell`]: what is there when they are interrupted has both.
+/// Without a name they are as they were.
 ///
 /// # Errors
 /// A name that no group has, or the names of all.
-pub fn alone(specs: &[RunSpec], without: &[String]) -> Result<Vec<RunSpec>, String> {
-    let Some(first) = specs.first().filter(|_| !without.is_empty()) else { return Ok(Vec::new()) };
+pub fn pairs(specs: &[RunSpec], without: &[String]) -> Result<Vec<RunSpec>, String> {
+    let Some(first) = specs.first().filter(|_| !without.is_empty()) else { return Ok(specs.to_vec()) };
     // Probes have groups of their own, which are nobody's.
     let of_probes = |i: usize| first.probes.iter().any(|p| p.group as usize == i);
     let groups = first.groups.iter().enumerate().filter(|(i, _)| !of_probes(*i));
@@ -165,31 +167,47 @@ pub fn alone(specs: &[RunSpec], without: &[String]) -> Result<Vec<RunSpec>, Stri
     if names.iter().all(|name| out(name)) {
         return Err("no group is left that could lose anything; leave one out".into());
     }
-    Ok(specs.iter().map(|spec| crate::without(spec.clone(), out)).collect())
+    Ok(specs.iter().flat_map(|spec| [crate::without(spec.clone(), out), spec.clone()]).collect())
 }
 
-/// Says of each group of a run what it loses beside `others`, by the measures of the same run without them ([`alone`]).
+/// Says of each group of a run what it loses beside `others`, by the measures of the same run without them ([`pairs`]).
 pub fn tell(spec: &RunSpec, alone: &BTreeMap<String, f64>, run: &mut Run, others: &[String]) {
-    let (before, with) = (alone, &by_path(run));
+    let with = &by_path(run);
     let is_other = |group: &str| others.iter().any(|other| other == group);
     let wants = |group: &str| {
-        let of = if is_other(group) { with } else { before };
-        of.get(&format!("group.{group}.{GOODPUT}")).copied().unwrap_or(f64::NAN)
+        let of = if is_other(group) { with } else { alone };
+        measured(of, group, GOODPUT).unwrap_or(f64::NAN)
     };
+    let fair = fair_shares(spec, wants);
     for group in run.groups.iter_mut().filter(|g| !is_other(&g.name)) {
-        let [goodput, wait, completed, fct, plt, delivered] = LOST.map(|(end, _, more)| {
-            let value = |of: &BTreeMap<String, f64>| {
-                let value = of.get(&format!("group.{}.{end}", group.name)).copied();
-                if end == LOSS { value.map(|loss| 1.0 - loss) } else { value }
-            };
-            match (value(before), value(with)) {
-                (None, None) => f64::NAN,
-                (alone, with) => harm(alone.unwrap_or(worst(more)), with.unwrap_or(worst(more)), more),
-            }
-        });
-        let (beside, fair_bps) = (others.to_vec(), fair(spec, &group.name, wants));
-        group.harm = Some(GroupHarm { beside, goodput, wait, completed, fct, plt, delivered, fair_bps });
+        let once = ends_once(spec, &group.name);
+        let [goodput, delay, completed, fct, plt, delivered] =
+            LOST.map(|(end, _, more)| match [alone, with].map(|of| measured(of, &group.name, end)) {
+                _ if once && end == GOODPUT => f64::NAN,
+                [None, None] => f64::NAN,
+                [alone, with] => harm(alone.unwrap_or(worst(more)), with.unwrap_or(worst(more)), more),
+            });
+        let fair_bps = fair.get(&group.name).copied().filter(|_| !once).unwrap_or(f64::NAN);
+        let beside = others.to_vec();
+        group.harm = Some(GroupHarm { beside, goodput, delay, completed, fct, plt, delivered, fair_bps });
     }
+}
+
+/// Has each flow of the group an end, and comes once? Then what it sends is given, and its goodput in a window says when it did.
+fn ends_once(spec: &RunSpec, group: &str) -> bool {
+    let own = |other: u32| spec.groups[other as usize].name == group;
+    let mut flows = spec.flows.iter().filter(|flow| own(flow.group)).peekable();
+    let has_end =
+        |traffic: &Traffic| matches!(traffic, Traffic::Tcp { size_bytes: Some(_), client: None, .. });
+    flows.peek().is_some()
+        && flows.all(|flow| has_end(&flow.traffic))
+        && !spec.sources.iter().flat_map(|source| groups_of(&source.arrival)).any(own)
+}
+
+/// A measure of a group; of loss what is delivered.
+fn measured(of: &BTreeMap<String, f64>, group: &str, end: &str) -> Option<f64> {
+    let value = of.get(&format!("group.{group}.{end}")).copied();
+    if end == LOSS { value.map(|loss| 1.0 - loss) } else { value }
 }
 
 /// What who has no value has.
@@ -197,22 +215,21 @@ fn worst(more: bool) -> f64 {
     if more { 0.0 } else { f64::INFINITY }
 }
 
-/// A measure without the groups under test, beside the files' control, and beside the one under test, a value a seed; none: nobody has it. Who
+/// A group's measure without the groups under test, beside the files' control, and beside the one under test, a value a seed; none: nobody has it. Who
 /// has none where others have one has the worst: no page was complete, say.
 fn values(
     stores: &Stores<'_>,
     member: usize,
     discipline: &str,
-    path: &str,
-    more: bool,
+    group: &str,
+    (end, more): (&str, bool),
 ) -> Option<[Vec<f64>; 3]> {
     let mut out = [Vec::new(), Vec::new(), Vec::new()];
     let mut known = false;
     for run in stores.with.of(member, discipline) {
         let same = |store: &Store| -> Option<Option<f64>> {
             let record = store.of(member, discipline).find(|r| r.seed == run.seed)?;
-            let value = record.measures.get(path).copied();
-            Some(if path.ends_with(LOSS) { value.map(|loss| 1.0 - loss) } else { value })
+            Some(measured(&record.measures, group, end))
         };
         let (Some(alone), Some(before), Some(with)) =
             (same(stores.alone), same(stores.before), same(stores.with))
@@ -238,6 +255,14 @@ fn harm(alone: f64, with: f64, more: bool) -> f64 {
     harm.max(GAIN)
 }
 
+/// By the means over the seeds, or where one takes for ever, the mean of the seeds' harms.
+fn of_all(alone: &[f64], with: &[f64], more: bool) -> f64 {
+    match [mean(alone), mean(with)] {
+        [a, w] if a.is_finite() && w.is_finite() => harm(a, w, more),
+        _ => mean(&alone.iter().zip(with).map(|(a, w)| harm(*a, *w, more)).collect::<Vec<f64>>()),
+    }
+}
+
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
@@ -260,55 +285,60 @@ fn groups_of(arrival: &ArrivalProcess) -> BTreeSet<u32> {
     }
 }
 
-/// A group's max-min fair share of goodput, bit/s. Flows without an end want all that their access link and their rate let through, those of others
-/// what their group `wants`, in which what arrives by itself is one flow. NaN: a link has no one rate, or a flow without an end is not there all the time.
-fn fair(spec: &RunSpec, group: &str, wants: impl Fn(&str) -> f64) -> f64 {
+/// The groups' max-min fair shares of goodput, bit/s. Flows without an end want all that their access link and their rate let through, those of others
+/// what their group `wants`, in which what arrives by itself is one flow. None: a link has no one rate, or a flow without an end is not there all the time.
+fn fair_shares(spec: &RunSpec, wants: impl Fn(&str) -> f64) -> BTreeMap<String, f64> {
     let goodput = f64::from(MSS) / f64::from(FULL_BYTES + spec.overhead_bytes);
     let mut capacities = Vec::new();
     for port in &spec.ports {
-        let Rate::Constant(bps) = port.rate else { return f64::NAN };
+        let Rate::Constant(bps) = port.rate else { return BTreeMap::new() };
         capacities.push(bps as f64 * goodput);
     }
     let name = |group: u32| spec.groups[group as usize].name.as_str();
     let links = |path: &[u32]| path.iter().map(|port| *port as usize).collect();
-    let of_group = |group: u32| spec.flows.iter().filter(|f| f.group == group).count() as f64;
+    // What a flow of a group with so many wants.
+    let part = |group: u32, many: usize| wants(name(group)) / many as f64;
+    let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
+    spec.flows.iter().for_each(|flow| *sizes.entry(flow.group).or_default() += 1);
     let mut flows: Vec<(&str, Demand)> = Vec::new();
     for flow in &spec.flows {
         let most = match flow.traffic {
             Traffic::Tcp { size_bytes: None, client: None, rate_bps, .. } => {
                 if flow.start_ns > spec.warmup_ns || flow.stop_ns.is_some_and(|stop| stop < spec.duration_ns)
                 {
-                    return f64::NAN;
+                    return BTreeMap::new();
                 }
                 let rate = Some(rate_bps).filter(|bps| *bps > 0);
                 let least = [flow.access_bps, rate].into_iter().flatten().min();
                 least.map_or(f64::INFINITY, |bps| bps as f64 * goodput)
             }
-            _ => wants(name(flow.group)) / of_group(flow.group),
+            _ => part(flow.group, sizes[&flow.group]),
         };
         flows.push((name(flow.group), Demand { links: links(&flow.path), most }));
     }
     for source in &spec.sources {
-        let one = |group: u32, path: &[u32], of: f64| {
-            (name(group), Demand { links: links(path), most: wants(name(group)) / of })
+        let one = |group: u32, path: &[u32], many: usize| {
+            (name(group), Demand { links: links(path), most: part(group, many) })
         };
         match &source.arrival {
             ArrivalProcess::Sessions { first, .. } => {
-                let of_group = |group: u32| first.iter().filter(|f| f.group == group).count() as f64;
-                flows.extend(first.iter().map(|f| one(f.group, &f.path, of_group(f.group))));
+                let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
+                first.iter().for_each(|flow| *sizes.entry(flow.group).or_default() += 1);
+                flows.extend(first.iter().map(|f| one(f.group, &f.path, sizes[&f.group])));
             }
             ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
-                flows.extend(groups_of(&source.arrival).into_iter().map(|group| one(group, &each.path, 1.0)));
+                flows.extend(groups_of(&source.arrival).into_iter().map(|group| one(group, &each.path, 1)));
             }
         }
     }
     // What is not known wants nothing.
     flows.iter_mut().filter(|f| f.1.most.is_nan()).for_each(|f| f.1.most = 0.0);
     let demands: Vec<Demand> = flows.iter().map(|f| f.1.clone()).collect();
-    let shares = max_min(&capacities, &demands);
-    let own = flows.iter().zip(shares).filter(|((name, _), _)| *name == group);
-    // `Sum` would give -0 of nothing.
-    own.fold(0.0, |sum, (_, share)| sum + share)
+    let mut out = BTreeMap::new();
+    for ((name, _), share) in flows.iter().zip(max_min(&capacities, &demands)) {
+        *out.entry(name.to_string()).or_default() += share;
+    }
+    out
 }
 
 /// The group that a measure is of.
@@ -417,7 +447,16 @@ pub fn words(harms: &[Harm], control: &str) -> String {
             worst.discipline
         );
     }
+    // Whose share is not known is not asked.
+    let asked = pairs.iter().filter(|h| h.fair.is_finite()).count();
     let _ = match by_it.as_slice() {
+        [] if asked == 0 => Ok(()),
+        [] if asked < pairs.len() => {
+            write!(
+                out,
+                " Of {asked} whose max-min share is known nobody is starved (less than a tenth of it)."
+            )
+        }
         [] => write!(out, " Nobody is starved (less than a tenth of the max-min share)."),
         some => write!(
             out,
@@ -484,5 +523,21 @@ mod tests {
         assert!(none.ends_with("Nobody is starved (less than a tenth of the max-min share)."), "{none}");
         let files = words(&[one("web", 10.0, 0.3, 5.0)], "vegas");
         assert!(files.ends_with("The control in the files starves 1 of the pairs."), "{files}");
+        // Where nobody is asked nothing is said.
+        let unknown = |group| Harm { fair: f64::NAN, ..one(group, 10.0, 5.0, 0.1) };
+        assert!(!words(&[unknown("web")], "vegas").contains("starved"));
+        let one_of_two = words(&[unknown("web"), one("cubic", 10.0, 5.0, 5.0)], "vegas");
+        assert!(
+            one_of_two
+                .ends_with("Of 1 whose max-min share is known nobody is starved (less than a tenth of it).")
+        );
+    }
+
+    /// No page of one seed ever came, alone or beside: the others' harm decides.
+    #[test]
+    fn a_seed_without_a_value_hides_no_harm() {
+        let none = f64::INFINITY;
+        assert_eq!(of_all(&[1.0, 1.0, none, none], &[none, none, none, none], false), 0.5);
+        assert_eq!(of_all(&[1.0, 3.0], &[2.0, 6.0], false), 0.5);
     }
 }

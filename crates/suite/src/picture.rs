@@ -7,6 +7,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use queuewright_experiments::draw::style::{Drawn, FAINT, GRID, INK, color, font};
 use queuewright_experiments::draw::{Marks, fonts};
 use queuewright_experiments::{Store, figures};
+use queuewright_results::measures::median;
 use queuewright_results::quality::ellipse::Ellipse;
 
 /// Scenarios in a line of the picture, the size of each, and the height of a line of the legend.
@@ -118,14 +119,6 @@ fn points(store: &Store, member: usize, label: &str) -> Vec<(f64, f64)> {
     of.collect()
 }
 
-/// The middle of one coordinate: one run in three that is far off moves the ellipse and not the mark.
-fn median(points: &[(f64, f64)], of: fn(&(f64, f64)) -> f64) -> f64 {
-    let mut values: Vec<f64> = points.iter().map(of).collect();
-    values.sort_by(f64::total_cmp);
-    let n = values.len();
-    if n == 0 { f64::NAN } else { (values[(n - 1) / 2] + values[n / 2]) / 2.0 }
-}
-
 fn panel(
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
     plan: &Plan,
@@ -175,21 +168,10 @@ fn panel(
             chart.draw_series(LineSeries::new(around, color(*i).mix(0.7).stroke_width(1)))?;
         }
         let (left, top) = area.get_base_pixel();
-        let (px, py) = chart.backend_coord(&(median(points, |p| p.0), median(points, |p| p.1)));
+        // One run in three that is far off moves the ellipse and not the mark.
+        let (px, py) =
+            chart.backend_coord(&(median(points.iter().map(|p| p.0)), median(points.iter().map(|p| p.1))));
         Marks(*i).draw_at(area, (px - left, py - top), 4, color(*i).filled())?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn marks_are_medians() {
-        let points = [(1.0, 9.0), (5.0, 1.0), (2.0, 9.0)];
-        assert_eq!((median(&points, |p| p.0), median(&points, |p| p.1)), (2.0, 9.0));
-        assert_eq!((median(&points[..2], |p| p.0), median(&points[..1], |p| p.1)), (3.0, 9.0));
-        assert!(median(&[], |p| p.0).is_nan());
-    }
 }

@@ -96,6 +96,7 @@ class Runner:
         self._objectives = objectives
         self._store = store
         self._how: tuple[Engine, int | None, Progress] = (engine, jobs, progress)
+        self._interrupt = _native.Interrupt()
 
     def values(self, lines: Sequence[str], instances: Sequence[Instance]) -> NDArray[np.float64]:
         """Of each candidate, run and objective the value; NaN: it has none, or the candidate cannot be.
@@ -130,6 +131,8 @@ class Runner:
             self._make_part(part)
 
     def _make_part(self, part: Sequence[tuple[str, tuple[int, ...], list[str]]]) -> None:
+        if self._interrupt.pressed():
+            raise KeyboardInterrupt
         try:
             scenarios = [self._scenario(name, seeds, own) for name, seeds, own in part]
             made = results(scenarios, *self._how)

@@ -59,7 +59,9 @@ def _sampler(seed: int) -> optuna.samplers.BaseSampler:
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """Ctrl-C waits: what Optuna writes is written whole."""
-    if threading.current_thread() is not threading.main_thread():
+    # A handler that is not Python's is None, and cannot be put back.
+    of_python = signal.getsignal(signal.SIGINT) is not None
+    if threading.current_thread() is not threading.main_thread() or not of_python:
         yield
         return
     pressed: list[tuple[int, Any]] = []
@@ -70,26 +72,6 @@ def _undisturbed() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         if pressed and callable(before):
             before(*pressed[0])
-
-
-@contextmanager
-def _remembered() -> Iterator[list[tuple[int, Any]]]:
-    """Each Ctrl-C, also one that is lost on its way, as in a finaliser, where exceptions are ignored."""
-    pressed: list[tuple[int, Any]] = []
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield pressed
-        return
-
-    def heard(*at: Any) -> None:
-        pressed.append(at)
-        before(*at)
-
-    signal.signal(signal.SIGINT, heard)
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class Search:
@@ -209,16 +191,8 @@ class Search:
 
     def run(self, trials: int, until: float | None, say: Callable[[], object]) -> None:
         """Tries candidates until there are so many, or until a time."""
-        with _remembered() as pressed:
-            self._rounds(trials, until, say, pressed)
-
-    def _rounds(
-        self, trials: int, until: float | None, say: Callable[[], object], pressed: Sequence[object]
-    ) -> None:
         self._forget_broken()
         while True:
-            if pressed:
-                raise KeyboardInterrupt
             waiting = self._trials(TrialState.RUNNING)
             known = len(self._trials(TrialState.COMPLETE, TrialState.FAIL)) + len(waiting)
             begin = waiting[0].number if waiting else known

@@ -4,6 +4,7 @@ use super::figure::{COLORS, Comparison, Figure, Pool, color, escape, group_color
 use super::over_time;
 use crate::summary::{Spread, runs_of};
 use crate::thin;
+use queuewright_results::measures::median;
 use queuewright_results::quality::ellipse::Ellipse;
 use queuewright_results::{Results, Run};
 use serde_json::{Value, json};
@@ -304,14 +305,6 @@ fn senders(results: &Comparison, pool: &mut Pool) -> Option<Figure> {
         controls: vec![("Flows", names)],
         views,
     })
-}
-
-/// The middle; of an even number the mean of both.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let n = values.len();
-    if n == 0 { f64::NAN } else { (values[(n - 1) / 2] + values[n / 2]) / 2.0 }
 }
 
 /// Forms of a symbol for the groups of flows, in their order.
