@@ -14,6 +14,7 @@ mod layout;
 mod machine;
 mod measure;
 mod modules;
+mod netem;
 pub mod ns3;
 mod place;
 mod program;
@@ -29,6 +30,7 @@ pub mod validate;
 
 pub use check::check;
 pub use costs::{Cost, Costs, StepCost};
+pub use netem::Transits;
 pub use place::{Lab, trusted};
 pub use qdisc::{QdiscOrigin, attach_words};
 

@@ -142,13 +142,13 @@ fn policer(port: &PortSpec) -> Result<Qdisc, String> {
 
 /// What is played for a run.
 #[derive(Debug)]
-struct Play {
+pub(crate) struct Play {
     run: RunSpec,
     arrivals: Vec<Arrival>,
 }
 
 impl Play {
-    fn new(run: &RunSpec, stop: &AtomicBool) -> Result<Play, Error> {
+    pub fn new(run: &RunSpec, stop: &AtomicBool) -> Result<Play, Error> {
         let kept = arrivals(run, MOST, stop).map_err(|e| match e {
             queuewright_sim::Error::Stopped => Error::Stopped,
             e => Error::Machine(e.to_string()),
@@ -186,12 +186,17 @@ impl Play {
         }
     }
 
+    /// Packets that are sent.
+    pub fn packets(&self) -> usize {
+        self.arrivals.len()
+    }
+
     fn queue(&self) -> Option<LoneQueue> {
         LoneQueue::new(&self.run)
     }
 
     /// As `guest/play.c` reads it.
-    fn list(&self) -> Vec<u8> {
+    pub fn list(&self) -> Vec<u8> {
         let hashes = matches!(self.run.ports[0].discipline.info.name, "fq-codel" | "sfq");
         let queue = self.queue().filter(|_| hashes);
         let mut classes: BTreeMap<u32, u32> = BTreeMap::new();

@@ -215,6 +215,102 @@ fn the_kernels_tbf_lets_the_same_packets_go() {
     });
 }
 
+/// The largest distance between two samples' distributions, in units of the one that a chance of one in a thousand allows (Kolmogorov, Smirnov).
+fn apart(one: &[u64], other: &[u64]) -> f64 {
+    let mut all: Vec<u64> = one.iter().chain(other).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    let sorted = |of: &[u64]| {
+        let mut of = of.to_vec();
+        of.sort_unstable();
+        of
+    };
+    let (one, other) = (sorted(one), sorted(other));
+    let share = |of: &[u64], at: u64| of.partition_point(|v| *v <= at) as f64 / of.len() as f64;
+    let most = all.iter().map(|at| (share(&one, *at) - share(&other, *at)).abs()).fold(0.0, f64::max);
+    let [n, m] = [one.len() as f64, other.len() as f64];
+    most / (1.949 * ((n + m) / (n * m)).sqrt())
+}
+
+/// Of transits: the times of those that arrived, and how many arrived from one loss to the next.
+fn times_and_gaps(transits: &[Option<u64>]) -> (Vec<u64>, Vec<u64>) {
+    let mut gaps = Vec::new();
+    let mut since = 0;
+    for transit in transits {
+        match transit {
+            Some(_) => since += 1,
+            None => gaps.push(std::mem::take(&mut since)),
+        }
+    }
+    (transits.iter().flatten().copied().collect(), gaps)
+}
+
+/// Links lose and delay as netem does: the distribution of delays and of what arrives between two losses. Links that are set otherwise
+/// are told from it by the same bounds.
+#[test]
+fn links_lose_and_delay_as_netem() {
+    let Some(lab) = lab("links_lose_and_delay_as_netem") else { return };
+    let run = |link: &str| -> RunSpec {
+        let text = format!(
+            "[link]\nrate = \"100mbit\"\n{link}\n[[flows]]\npoisson = \"50mbit\"\n\
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"10s\"\nseeds = [3]\n"
+        );
+        let scenario = Scenario::parse(&text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+        scenario.runs().unwrap_or_else(|e| panic!("{e}")).remove(0)
+    };
+    let links = [
+        (
+            "delay = \"20ms\"\nloss = \"2%\"\njitter = { uniform = \"40ms\", overtaking = true }",
+            [
+                "delay = \"20ms\"\nloss = \"3%\"",
+                "delay = \"20ms\"\njitter = { uniform = \"44ms\", overtaking = true }",
+            ],
+        ),
+        (
+            "delay = \"80ms\"\nloss = \"0.5%\"\njitter = { normal = \"15ms\", overtaking = true }",
+            [
+                "delay = \"80ms\"\nloss = \"1%\"",
+                "delay = \"80ms\"\njitter = { normal = \"16500us\", overtaking = true }",
+            ],
+        ),
+        (
+            "reorder = { share = \"30%\", by = \"30ms\" }\nloss = \"10%\"",
+            ["loss = \"12%\"", "reorder = { share = \"34%\", by = \"30ms\" }"],
+        ),
+    ];
+    for (link, [loses_more, delays_more]) in links {
+        let run_here = run(link);
+        let [netem, ours] =
+            lab.carry(&run_here, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{link}: {e}"));
+        assert!(netem.len() > 20_000, "{link}: {}", netem.len());
+        let ((kernel_ns, kernel_gaps), (ours_ns, our_gaps)) = (times_and_gaps(&netem), times_and_gaps(&ours));
+        // The kernel's timer is some microseconds late: a time is one of ten to a millisecond.
+        let coarse = |times: &[u64]| -> Vec<u64> {
+            times.iter().map(|t| t.saturating_sub(20_000) / 100_000).collect()
+        };
+        let (delays, gaps) = (apart(&coarse(&kernel_ns), &coarse(&ours_ns)), apart(&kernel_gaps, &our_gaps));
+        assert!(delays < 1.0 && gaps < 1.0, "{link}: {delays} {gaps}");
+        let came: Vec<u64> = (0..netem.len() as u64).map(|i| i * 1_000_000).collect();
+        let other = |link: &str| -> (Vec<u64>, Vec<u64>) {
+            let there = queuewright_sim::carried(&run(link), &came);
+            let transits: Vec<Option<u64>> =
+                there.iter().zip(&came).map(|(at, came)| at.map(|at| at - came)).collect();
+            times_and_gaps(&transits)
+        };
+        let (wrong_gaps, wrong_delays) = (
+            apart(&kernel_gaps, &other(loses_more).1),
+            apart(&coarse(&kernel_ns), &coarse(&other(delays_more).0)),
+        );
+        assert!(
+            wrong_gaps > 1.0 && wrong_delays > 1.0,
+            "{link}: {wrong_gaps} {wrong_delays} are not told from it"
+        );
+        println!(
+            "machine: {link:?}: delays {delays:.2}, gaps {gaps:.2}; set otherwise {wrong_delays:.2}, {wrong_gaps:.2}"
+        );
+    }
+}
+
 /// What `check` lets pass the kernel takes: every parameter of its disciplines, at the ends of its range and in between.
 #[test]
 fn the_kernel_takes_what_is_not_refused() {

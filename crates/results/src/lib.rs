@@ -13,7 +13,7 @@ mod responsiveness;
 pub mod sheets;
 
 pub use experience::{Calls, Jitter, LossEvents, LossPattern};
-pub use recovery::{Recovery, recovery};
+pub use recovery::{Phase, Recovery, phases, recovery};
 pub use responsiveness::{Connection, Probed, Request, Responsiveness};
 
 use quality::video::STALL_PENALTY;
@@ -209,6 +209,9 @@ pub struct Port {
     /// How it came back from changes of its link's rate and of the load; left out where none was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
+    /// What it did between these changes; empty where there was none after the warm-up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<Phase>,
     /// The queues of a scheduler that has few; empty for one queue and for queues by flow hash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<Queue>,

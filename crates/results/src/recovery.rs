@@ -1,7 +1,7 @@
-//! How long a port takes to come back after a change of its link's rate or of the load.
+//! How long a port takes to come back after a change of its link's rate or of the load, and what it does between two changes.
 
-use crate::Distribution;
 use crate::quality::{mean, nearest_rank};
+use crate::{Distribution, measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,64 @@ pub struct Recovery {
     pub rate_s: Distribution,
 }
 
+/// What a port carried from one change to the next (as for [`Recovery`]; the first from the warm-up's end, the last to the run's), and how long
+/// packets waited for it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Phase {
+    /// Its number, from 1.
+    pub name: String,
+    /// When it begins, s from the start of the run.
+    pub from_s: f64,
+    /// When it ends, s.
+    pub to_s: f64,
+    /// Bits sent a second, as the link counts them.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub rate_bps: f64,
+    /// Mean sojourn time by Little's law, of the samples of the queue in bytes over the rate, ms.
+    #[serde(with = "measure")]
+    #[schemars(with = "Option<f64>")]
+    pub sojourn_ms: f64,
+}
+
+/// Changes (s, rising) that are one: the first and the last of them.
+fn together(changes_s: &[f64]) -> Vec<(f64, f64)> {
+    let mut changes: Vec<(f64, f64)> = Vec::new();
+    for &at in changes_s {
+        match changes.last_mut() {
+            // Times in s are not quite whole ns.
+            Some((_, last)) if at - *last < TOGETHER_S - 1e-9 => *last = at,
+            _ => changes.push((at, at)),
+        }
+    }
+    changes
+}
+
+/// The phases of a port's samples (see [`recovery`]); none where nothing changes after the warm-up. Those shorter than a second are left out.
+pub fn phases(time_s: &[f64], queue: &[f64], rate: &[f64], changes_s: &[f64], warmup_s: f64) -> Vec<Phase> {
+    let Some(&end) = time_s.last() else { return Vec::new() };
+    let mut spans: Vec<(f64, f64)> = Vec::new();
+    let mut from = warmup_s;
+    for (first, last) in together(changes_s).into_iter().filter(|(_, last)| (warmup_s..end).contains(last)) {
+        spans.push((from, first));
+        from = last;
+    }
+    if spans.is_empty() {
+        return Vec::new();
+    }
+    spans.push((from, end));
+    let whole = spans.into_iter().filter(|(from, to)| to - from > TOGETHER_S - 1e-9);
+    let of = |(i, (from_s, to_s)): (usize, (f64, f64))| {
+        let samples = |of: &[f64]| {
+            let at = |s: f64| time_s.partition_point(|t| *t <= s + 1e-9);
+            mean(&of[at(from_s)..at(to_s)])
+        };
+        let (bytes, rate_bps) = (samples(queue), samples(rate));
+        Phase { name: (i + 1).to_string(), from_s, to_s, rate_bps, sojourn_ms: 8e3 * bytes / rate_bps }
+    };
+    whole.enumerate().map(of).collect()
+}
+
 /// Of a port: times of samples (the end of each, rising, s), with the queue (bytes) and the rate (bits a second) of each, and when something
 /// changed (rising, s). None: no change was seen.
 pub fn recovery(
@@ -42,15 +100,7 @@ pub fn recovery(
     changes_s: &[f64],
     warmup_s: f64,
 ) -> Option<Recovery> {
-    // (first, last) of those that are one.
-    let mut changes: Vec<(f64, f64)> = Vec::new();
-    for &at in changes_s {
-        match changes.last_mut() {
-            // Times in s are not quite whole ns.
-            Some((_, last)) if at - *last < TOGETHER_S - 1e-9 => *last = at,
-            _ => changes.push((at, at)),
-        }
-    }
+    let changes = together(changes_s);
     let sample_s = match time_s {
         [first, second, ..] => second - first,
         _ => return None,
@@ -123,6 +173,30 @@ mod tests {
         // Changes that come together are one, from the last on.
         let found = recovery(&time, &queue, &rate, &[4.0, 4.6, 5.0], 2.0).unwrap();
         assert!(found.changes == 1 && (found.rate_s.mean - 1.2).abs() < 0.01, "{found:?}");
+    }
+
+    /// Three phases after a warm-up in which something changes, too: the queue in bytes over the rate is the wait.
+    #[test]
+    fn phases_are_from_change_to_change() {
+        let time = times(200);
+        let in_phase = |t: f64| [4.05, 10.05, 15.05].iter().filter(|at| t > **at).count();
+        let queue: Vec<f64> = time.iter().map(|t| [9.0, 1e4, 5e4, 2e4][in_phase(*t)]).collect();
+        let rate: Vec<f64> = time.iter().map(|t| [9.0, 8e6, 4e6, 8e6][in_phase(*t)]).collect();
+        let found = phases(&time, &queue, &rate, &[1.0, 2.5, 9.6, 10.0, 15.0, 19.5], 4.0);
+        // From 4 s on the first; the one at 9.6 s and at 10 s are one change, so that it ends with the first of these.
+        let expected = [(4.0, 9.6, 8e6, 10.0), (10.0, 15.0, 4e6, 100.0), (15.0, 19.5, 8e6, 20.0)];
+        assert_eq!(found.len(), 3, "{found:?}");
+        for (i, (phase, (from, to, rate, wait))) in found.iter().zip(expected).enumerate() {
+            assert_eq!((phase.name.as_str(), phase.from_s, phase.to_s), (["1", "2", "3"][i], from, to));
+            assert!((phase.rate_bps / rate - 1.0).abs() < 1e-9, "{phase:?}");
+            assert!((phase.sojourn_ms / wait - 1.0).abs() < 1e-9, "{phase:?}");
+        }
+        // What changes only in the warm-up, or never, has no phases.
+        for changes in [&[1.0, 2.5][..], &[]] {
+            assert_eq!(phases(&time, &queue, &rate, changes, 4.0), []);
+        }
+        // Nothing was sent: nobody knows how long.
+        assert!(phases(&time, &queue, &vec![0.0; 200], &[10.0], 4.0)[0].sojourn_ms.is_infinite());
     }
 
     /// What only wavers has nothing to come back from.

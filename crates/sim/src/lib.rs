@@ -54,7 +54,7 @@ use std::time::Instant;
 
 pub use queuewright_cca::{Bbr, BbrMode, CaState, Cca, Kind};
 pub use queuewright_results::jain;
-pub use record::{Arrival, Call, LoneQueue, QueueOperation, arrivals, record};
+pub use record::{Arrival, Call, LoneQueue, QueueOperation, arrivals, carried, record};
 pub use recovery::recover;
 pub use step::Stepper;
 

@@ -204,6 +204,7 @@ impl Port {
             lost: None,
             loss_events: None,
             recovery: None,
+            phases: Vec::new(),
             queues,
         }
     }

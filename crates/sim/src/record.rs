@@ -1,8 +1,10 @@
 //! Every call of a discipline in a run, to be made again elsewhere, inside a kernel or on another processor: the verdicts
 //! follow from the calls. And every packet that comes to it, to be sent through a kernel's discipline.
 
+use crate::channel::Channel;
 use crate::packet::{self, flag};
 use crate::port::Port;
+use crate::random::link_stream;
 use crate::{Error, jiffies, world};
 use queuewright_aqm::Spec;
 use queuewright_scenario::spec::RunSpec;
@@ -25,6 +27,13 @@ pub fn arrivals(spec: &RunSpec, most: usize, stop: &AtomicBool) -> Result<Vec<Ar
         return Err(Error::Stopped);
     }
     Ok(world.first_port().recorded_arrivals())
+}
+
+/// When packets that leave a run's first port at these times are there by its link; none: it loses them.
+pub fn carried(run: &RunSpec, left_ns: &[u64]) -> Vec<Option<u64>> {
+    let Some(port) = run.ports.first() else { return Vec::new() };
+    let mut channel = Channel::new(port, link_stream(run.seed, 0));
+    left_ns.iter().map(|at| channel.carry(at + port.delay_ns)).collect()
 }
 
 /// The queue of a run's first port alone: who drives it says when a packet comes and when the link takes one.

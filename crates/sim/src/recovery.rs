@@ -1,6 +1,6 @@
 //! When something changes in a run, and how its ports come back from it.
 
-use queuewright_results::{Run, recovery};
+use queuewright_results::{Run, phases, recovery};
 use queuewright_scenario::RunSpec;
 use queuewright_scenario::spec::{PortSpec, Rate, Traffic};
 
@@ -24,6 +24,7 @@ pub fn recover(spec: &RunSpec, run: &mut Run) {
         };
         let changes = changes(spec, port, i as u32);
         measured.recovery = recovery(&series.time_s, queue, rate, &changes, run.warmup_s);
+        measured.phases = phases(&series.time_s, queue, rate, &changes, run.warmup_s);
     }
 }
 
@@ -99,6 +100,37 @@ mod tests {
         let same = "schedule = [[\"0s\", \"40mbit\"], [\"30s\", \"40mbit\"]]";
         assert_eq!(recovery(same, "codel", ""), None);
         assert_eq!(recovery("rate = \"40mbit\"", "codel", ""), None);
+    }
+
+    /// Where nothing changes, and it is asked all the same, nothing is to come back: that is what values are to be held against.
+    #[test]
+    fn where_nothing_changes_it_is_short() {
+        let mut took = Vec::new();
+        for aqm in ["droptail", "codel", "pie", "fq-codel", "titrate"] {
+            for seed in 5..=8 {
+                let text = format!(
+                    "[link]\nrate = \"40mbit\"\nbuffer = \"500p\"\n[[flows]]\ncount = 4\ncca = \"cubic\"\nrtt = \"40ms\"\n\
+                     [queue]\ndisciplines = [\"{aqm}\"]\n[run]\nduration = \"110s\"\nwarmup = \"10s\"\nseeds = [{seed}]\n"
+                );
+                let scenario =
+                    Scenario::parse_with(&text, "t.toml", Path::new(""), &Flags::default()).unwrap();
+                let run = crate::run(&scenario.runs().unwrap()[0], &AtomicBool::new(false), &|_| ()).unwrap();
+                assert_eq!((run.ports[0].recovery, run.ports[0].phases.len()), (None, 0));
+                let series = &run.detail.series;
+                let values = |name| &series.columns.iter().find(|c| c.name == name).unwrap().values;
+                for at in [20.0, 50.0, 80.0] {
+                    let until = series.time_s.partition_point(|t| *t <= at + 30.0);
+                    let [queue, rate] =
+                        ["bottleneck.backlog_bytes", "bottleneck.rate_bps"].map(|n| &values(n)[..until]);
+                    let found =
+                        queuewright_results::recovery(&series.time_s[..until], queue, rate, &[at], 10.0);
+                    let found = found.unwrap();
+                    took.push(found.queue_s.mean.max(found.rate_s.mean));
+                }
+            }
+        }
+        let not_at_once = took.iter().filter(|s| **s > 0.0).count();
+        assert!(took.len() == 60 && not_at_once <= 3 && took.iter().all(|s| *s < 1.0), "{took:?}");
     }
 
     /// Twenty flows more at 30 s, which go at 45 s.

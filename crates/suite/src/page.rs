@@ -36,6 +36,10 @@ const OF_PORT: [Shown; 9] = [
     shown("recovery.rate_s.mean", "rate back after", 1.0, "s"),
 ];
 
+/// Of a port between two changes of its rate or of the load.
+const OF_PHASE: [Shown; 2] =
+    [shown("rate_bps", "rate", 1e-6, "Mbit/s"), shown("sojourn_ms", "wait", 1.0, "ms")];
+
 /// Of a run.
 const OF_RUN: [Shown; 7] = [
     shown("jain", "Jain's index", 1.0, ""),
@@ -367,6 +371,13 @@ fn columns(store: &Store, member: usize) -> Vec<(String, String, f64)> {
             if has(&path) && (m.path != "mark_fraction" || store.records().any(never)) {
                 let of = if port.is_empty() { String::new() } else { format!("{port}: ") };
                 out.push((of + &titled(m), path, m.factor));
+            }
+        }
+        let before = if port.is_empty() { String::new() } else { format!("port.{port}.") };
+        for i in (1..).take_while(|i| has(&format!("{before}phases.{i}.from_s"))) {
+            for m in &OF_PHASE {
+                let path = format!("{before}phases.{i}.{}", m.path);
+                out.push((format!("phase {i}: {}", titled(m)), path, m.factor));
             }
         }
     }
