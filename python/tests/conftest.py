@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -74,10 +75,20 @@ def wait_for(what: str, there: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def pytest_configure() -> None:
-    """Tests hear Ctrl-C, and what they begin does: a shell has what it begins behind `&` ignore it."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests hear Ctrl-C, and what they begin does: a shell has what it begins behind `&` ignore it.
+
+    What JAX compiles for one test it has for the next: a third of the time of those that train.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Processes that share the tests have it from the first one.
+    if not hasattr(config, "workerinput"):
+        compiled = tempfile.TemporaryDirectory(prefix="queuewright-jax-")
+        config.add_cleanup(compiled.cleanup)
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = compiled.name
+        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+        os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 
 @contextmanager

@@ -385,10 +385,14 @@ def test_the_types_are_right(tmp_path: Path) -> None:
         'qw.run("a.toml", sed=3)\n'
     )
     env = {**os.environ, "MYPY_CACHE_DIR": str(tmp_path / "cache")}
+    # stubtest keeps nothing, and the stub is of this package alone.
+    alone = tmp_path / "alone.ini"
+    alone.write_text("[mypy]\nfollow_imports = skip\nignore_missing_imports = true\n")
+    stubtest = ["mypy.stubtest", "--mypy-config-file", str(alone), "--ignore-disjoint-bases"]
     for words in (
         ["mypy", "--strict", str(sample), str(page)],
         ["mypy", "--strict", "-p", "queuewright"],
-        ["mypy.stubtest", "--ignore-disjoint-bases", "queuewright._native"],
+        [*stubtest, "queuewright._native"],
     ):
         done = subprocess.run(
             [sys.executable, "-m", *words], capture_output=True, text=True, env=env, cwd=ROOT / "python/tests"
