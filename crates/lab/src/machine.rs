@@ -177,6 +177,9 @@ fn fill(lab: &Lab, job: &Job, modules: &[(String, Vec<u8>)], a: &mut impl Files)
         }
     }
     for (name, content) in &job.files {
+        for (at, _) in name.match_indices('/') {
+            a.folder(&name[..at])?;
+        }
         a.file(name, content)?;
     }
     let mut text = String::new();

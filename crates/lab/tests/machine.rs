@@ -252,7 +252,7 @@ fn links_lose_and_delay_as_netem() {
     let Some(lab) = lab("links_lose_and_delay_as_netem") else { return };
     let run = |link: &str| -> RunSpec {
         let text = format!(
-            "[link]\nrate = \"100mbit\"\n{link}\n[[flows]]\npoisson = \"50mbit\"\n\
+            "[link]\nrate = \"100mbit\"\nbuffer = \"1000p\"\n{link}\n[[flows]]\npoisson = \"50mbit\"\n\
              [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"10s\"\nseeds = [3]\n"
         );
         let scenario = Scenario::parse(&text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
