@@ -11,6 +11,7 @@
 #include "ared.h"
 #include "cebinae.h"
 #include "chen_sfq.h"
+#include "choke.h"
 #include "cobalt.h"
 #include "codel.h"
 #include "cp_aqm.h"
@@ -50,6 +51,7 @@
 	X(dt, DT)                 \
 	X(abm, ABM)               \
 	X(sfb, SFB)               \
+	X(choke, CHOKE)           \
 	X(gsp, GSP)
 
 /* With several. */
@@ -81,6 +83,7 @@
  * what they have once let in. */
 #define QW_ACTS_AT_HEAD(X) \
 	X(codel, CODEL)    \
+	X(choke, CHOKE)    \
 	X(cobalt, COBALT)
 
 /* Whose ticks a host with a timer may make when they are due (qw.h). */

@@ -383,6 +383,25 @@ static inline void qw_red_idles(struct qw_red *s, const struct qw_red_params *p,
 #define QW_RED_EARLY 1u /* the dice say so */
 #define QW_RED_HARD 2u /* there is nothing to decide */
 
+/* A number for the gap to the next mark. */
+static inline void qw_red_draw(struct qw_red *s, qw_u32 random)
+{
+	s->random = random;
+	qw_red_set_r(s);
+}
+
+/* An arrival between the thresholds counts. Is it the first, for which a number
+ * is drawn and nothing else is done? */
+static inline int qw_red_first(struct qw_red *s, qw_u32 random)
+{
+	if (s->count < QW_RED_NO_COUNT - 1 || s->count == QW_RED_NO_COUNT)
+		s->count++;
+	if (s->count)
+		return 0;
+	qw_red_draw(s, random);
+	return 1;
+}
+
 /* Floyd and Jacobson 1993, section 7, "method 2": the gaps between marks are
  * uniform, not geometric. */
 static inline qw_u32 qw_red_decide(struct qw_red *s, int gentle, qw_u32 random)
@@ -398,13 +417,8 @@ static inline qw_u32 qw_red_decide(struct qw_red *s, int gentle, qw_u32 random)
 		s->count = QW_RED_NO_COUNT;
 		return QW_RED_HARD;
 	}
-	if (s->count < QW_RED_NO_COUNT - 1 || s->count == QW_RED_NO_COUNT)
-		s->count++;
-	if (!s->count) {
-		s->random = random;
-		qw_red_set_r(s);
+	if (qw_red_first(s, random))
 		return QW_RED_PASS;
-	}
 	if (avg < s->max_bytes) {
 		due = (avg - s->min_bytes) * s->count >= s->r_bytes;
 	} else {
@@ -418,8 +432,7 @@ static inline qw_u32 qw_red_decide(struct qw_red *s, int gentle, qw_u32 random)
 	if (!due)
 		return QW_RED_PASS;
 	s->count = 0;
-	s->random = random;
-	qw_red_set_r(s);
+	qw_red_draw(s, random);
 	return QW_RED_EARLY;
 }
 

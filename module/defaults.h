@@ -207,6 +207,15 @@
 	D("warmup", 60000000000ULL, false) \
 	D("penalty_rate", 10ULL, false) \
 	D("penalty_burst", 20ULL, false)
+#define QW_CHOKE_DEFAULTS(D) \
+	D("min", 0ULL, false) \
+	D("max", 0ULL, false) \
+	D("probability", 85899346ULL, false) \
+	D("avpkt", 1000ULL, false) \
+	D("burst", 0ULL, false) \
+	D("bandwidth", 1250000ULL, false) \
+	D("ecn", 0ULL, false) \
+	D("idle_clock", 0ULL, false)
 #define QW_GSP_DEFAULTS(D) \
 	D("threshold", 0ULL, false) \
 	D("delay", 0ULL, false) \

@@ -19,6 +19,8 @@
 #define QW_FQ_QUEUES QUEUES_MOST
 #define QW_CHEN_SFQ_FLOWS 256u
 #define QW_SFQ_QUEUES QUEUES_MOST
+/* So that its ring comes round. */
+#define QW_CHOKE_PLACES 2048u
 /* Fewer flows of Santa's than pass, and a sketch in which they meet. */
 #define QW_SANTA_FLOWS 4u
 #define QW_COUNTMIN_BLOCKS 1u

@@ -241,6 +241,24 @@ static void check_sfb(const struct qw_sfb *s)
 	}
 }
 
+static void check_choke(const struct qw_choke *s)
+{
+	qw_u32 held = s->tail - s->first, head = s->head - s->first, i,
+	       marked = 0;
+
+	check_red(&s->red);
+	CHECK(s->red.min_bytes >= 1 || !s->red.made);
+	CHECK(held <= QW_CHOKE_MOST && head <= held && !s->told);
+	/* The head is one that counts, and none is before it. */
+	for (i = 0; i < held; i++) {
+		int is = !s->flow[(s->first + i) & QW_CHOKE_MASK];
+
+		CHECK(i < head ? is : i > head || !is);
+		marked += (qw_u32)is;
+	}
+	CHECK(marked == s->marked);
+}
+
 static void check_santa(const struct qw_santa *s)
 {
 	qw_u32 i, at, indexed = 0, flows[QW_SANTA_QUEUES] = { 0 };

@@ -7,6 +7,7 @@ mod ahab;
 mod ared;
 mod cebinae;
 mod chen_sfq;
+mod choke;
 mod cobalt;
 mod codel;
 mod cp_aqm;
@@ -52,5 +53,6 @@ pub(crate) static ALL: &[crate::Info] = &[
     dt::INFO,
     abm::INFO,
     sfb::INFO,
+    choke::INFO,
     gsp::INFO,
 ];

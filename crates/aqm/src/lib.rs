@@ -188,6 +188,7 @@ unsafe extern "C" {
     fn qw_shim_threshold(block: *const u64) -> u64;
     fn qw_shim_idle(block: *mut u64, now: u64);
     fn qw_shim_tick(block: *mut u64, now: u64, backlog: u64) -> c_int;
+    fn qw_shim_tell(block: *mut u64, random: u32) -> c_int;
     fn qw_shim_probe(block: *const u64, i: usize) -> f64;
 }
 
@@ -391,6 +392,13 @@ impl Discipline {
     pub fn tick(&mut self, now: u64, backlog_bytes: u64) -> bool {
         // SAFETY: as in `enqueue_to`.
         unsafe { qw_shim_tick(self.block.as_mut_ptr(), now, backlog_bytes) != 0 }
+    }
+
+    /// A random number that the packet which comes next may draw beside the one that [`Discipline::enqueue`] is given, as a replay
+    /// of Linux knows it; CHOKe draws up to four, and makes of the first what it is not told. False if it never draws another.
+    pub fn tell(&mut self, random: u32) -> bool {
+        // SAFETY: as in `enqueue_to`.
+        unsafe { qw_shim_tell(self.block.as_mut_ptr(), random) != 0 }
     }
 
     /// Changes a parameter while the discipline runs; the state stays. It counts from the next

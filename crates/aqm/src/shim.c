@@ -400,6 +400,16 @@ int qw_shim_tick(struct head *h, qw_u64 now, qw_u64 backlog)
 	return 1;
 }
 
+/* A random number beside that of the packet that comes next, of what may draw
+ * several. Returns 0 if it is no such one. */
+int qw_shim_tell(struct head *h, qw_u32 random)
+{
+	if (h->kind != KIND_CHOKE)
+		return 0;
+	qw_choke_tell(&AS(choke, h)->s, random);
+	return 1;
+}
+
 /* What others are to leave of a shared buffer, of those that claim; else 0. */
 qw_u64 qw_shim_claim(const struct head *h, qw_u64 now)
 {

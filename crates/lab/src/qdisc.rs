@@ -236,6 +236,48 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             );
             (Some("sch_sfb"), words)
         }
+        "choke" => {
+            of.only("idle_clock", Value::Choice("never"))?;
+            // tc takes no more, and ours keeps no more flows.
+            let limit = limit.min(CHOKE_MOST);
+            let counted = match (port.limit_packets, port.limit_bytes) {
+                (0, 0) => 1000,
+                (0, bytes) => (bytes / MTU_BYTES).min(CHOKE_MOST),
+                _ => limit,
+            };
+            // What the header takes for what is not told, as above.
+            let or = |key, otherwise: u64| if of.int(key) > 0 { of.int(key) } else { otherwise };
+            let max = or("max", counted / 4);
+            let min = or("min", max / 3);
+            let burst = or("burst", (2 * min + max) / 3);
+            let told = |keys: &[&'static str]| keys.iter().copied().find(|key| of.int(key) > 0);
+            if min >= max || max > limit {
+                let why = format!(
+                    "tc's choke takes only min below max, and max up to the limit: {min}, {max}, {limit}"
+                );
+                return Err((told(&["min", "max"]), why));
+            }
+            if !has_weight(min, max, burst) {
+                let why = format!(
+                    "Linux's choke has no average that a burst of {burst} leaves below min = {min} and that fits for max = {max}"
+                );
+                return Err((told(&["burst", "min", "max"]), why));
+            }
+            // tc keeps the probability of a byte in 31 bits, and a rate of as many bytes a second as 32 hold.
+            if of.real("probability") * 2f64.powi(31) <= ((max - min) * of.int("avpkt")) as f64 {
+                let why = "tc takes no probability as small, between thresholds as far apart";
+                return Err((Some("probability"), why.into()));
+            }
+            of.at_most("bandwidth", 8 * ((1 << 32) - 1))?;
+            let words = format!(
+                "choke limit {limit} min {min} max {max} burst {burst} avpkt {} probability {} bandwidth {}bit{}",
+                of.int("avpkt"),
+                of.real("probability"),
+                of.int("bandwidth"),
+                of.flag("ecn", "ecn", ""),
+            );
+            (Some("sch_choke"), words)
+        }
         // Not one of KNOWN.
         _ => return ours(port),
     };
@@ -249,7 +291,21 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
 }
 
 /// What the kernel has.
-pub(crate) const KNOWN: [&str; 8] = ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb"];
+pub(crate) const KNOWN: [&str; 9] =
+    ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke"];
+
+/// Packets that Linux's choke may hold (`CHOKE_MAX_QUEUE`).
+const CHOKE_MOST: u64 = 131_071;
+
+/// Does tc find a weight for an average of packets (`tc_red_eval_ewma`), and one that the kernel takes (`red_check_params`)?
+fn has_weight(min: u64, max: u64, burst: u64) -> bool {
+    let left = burst as f64 + 1.0 - min as f64;
+    let fits = |wlog: &u32| {
+        let weight = 0.5f64.powi(*wlog as i32);
+        left <= (1.0 - (1.0 - weight).powf(burst as f64)) / weight
+    };
+    left >= 1.0 && (1..32).find(fits).is_some_and(|wlog| 64 - max.leading_zeros() + wlog < 32)
+}
 
 /// Reads a discipline's parameters.
 struct Words<'a>(&'a Spec);

@@ -282,12 +282,19 @@ impl Play {
                     let packet = Arrival { at_ns: event.at_ns, ..*packet()? };
                     came[event.number as usize] = event.at_ns;
                     played.packets += 1;
-                    // If the qdisc draws a number for it, that is what is drawn next.
-                    let random = match calls.peek().map(|next| next.seen) {
-                        Some(Seen::Draws(number)) => number,
-                        _ => 0,
-                    };
-                    if queue.packets() == 0 {
+                    // If the qdisc draws numbers for it, they are what is drawn next.
+                    let mut random = None;
+                    while let Some(Event { seen: Seen::Draws(number), .. }) =
+                        calls.next_if(|next| matches!(next.seen, Seen::Draws(_)))
+                    {
+                        match random {
+                            None => random = Some(number),
+                            Some(_) => queue.tell(number),
+                        }
+                    }
+                    let random = random.unwrap_or(0);
+                    // What CHOKe has taken out of the middle still waits in ours.
+                    if queue.packets() == 0 || played.packets - 1 == played.left + played.dropped {
                         waits_from = event.at_ns;
                     }
                     if !polices {
@@ -349,10 +356,13 @@ impl Play {
                 played.dropped
             ));
         }
-        // What a policer counts does not wait.
-        if played.parted.is_none() && !polices && queue.packets() > 0 {
-            let ours = self.depart(&mut queue, last_ns, &came);
-            played.parted = Some(QueueMismatch { turn: played.left + 1, at_ns: last_ns, kernel: None, ours });
+        // What a policer counts does not wait; and what waits need not leave.
+        if played.parted.is_none()
+            && !polices
+            && let Some(ours) = self.depart(&mut queue, last_ns, &came)
+        {
+            let (turn, ours) = (played.left + 1, Some(ours));
+            played.parted = Some(QueueMismatch { turn, at_ns: last_ns, kernel: None, ours });
         }
         Ok(played)
     }

@@ -30,7 +30,7 @@ const RTT_MS: (f64, f64) = (5.0, 150.0);
 const FLOWS: (f64, f64) = (1.0, 30.0);
 /// Buffer, in BDP.
 const BUFFER_BDP: (f64, f64) = (0.5, 4.0);
-/// The smallest buffer, packets: the initial window of one flow. RED, whose thresholds are parts of it, has more.
+/// The smallest buffer, packets: the initial window of one flow. RED and CHOKe, whose thresholds are parts of it, have more.
 const LEAST_PACKETS: u64 = 10;
 const LEAST_PACKETS_OF_RED: u64 = 30;
 /// A draw costs the lab so much traffic, bits, unless it would then be shorter than the least: emulation takes time by packets.
@@ -87,7 +87,7 @@ pub fn draw(seed: u64, number: u64) -> Draw {
     let hundredths = libm::round(random.log(BUFFER_BDP) * 100.0) as u64;
     let bytes = bdp_bytes * hundredths / 100;
     let in_bytes = random.percent(50);
-    let least = if queue == "red" { LEAST_PACKETS_OF_RED } else { LEAST_PACKETS };
+    let least = if ["red", "choke"].contains(&queue) { LEAST_PACKETS_OF_RED } else { LEAST_PACKETS };
     let packets = (bytes / FRAME_BYTES).max(least);
     // In packets where the kernel's count them: a buffer of bytes is as many full packets there.
     let buffer = match queue {
@@ -273,7 +273,7 @@ impl Random {
         if info.param("ecn").is_some() {
             put("ecn", if ecn { "true" } else { "false" });
         }
-        if queue == "red" {
+        if ["red", "choke"].contains(&queue) {
             // How the average ages; tc's own default is for 10 Mbit/s.
             put("bandwidth", &format!("\"{bps}bit\""));
         }

@@ -79,7 +79,8 @@ fn leaf(qdisc: &Entry) -> Stats {
         // 8 maxq, 9 ecn_mark
         "pie" => (word(7), "early", vec![("early", word(9))]),
         // struct tc_red_xstats: early, pdrop, other, marked
-        "red" => (word(1), "early", vec![("early", word(3))]),
+        // struct tc_choke_xstats: the same, and matched
+        "red" | "choke" => (word(1), "early", vec![("early", word(3))]),
         // struct tc_sfb_xstats: early, penalty, bucket, queue, child, marked
         "sfb" => (word(3) + word(4), "early", vec![("early", word(5))]),
         // struct tc_fq_qd_stats, after 8 u64 and 4 u32: ce_mark
@@ -98,6 +99,7 @@ fn leaf(qdisc: &Entry) -> Stats {
             ("drop_probability", (word(0) as f64 / 2f64.powi(32) + word(1) as f64) / 2f64.powi(32)),
             ("qdelay", word(2) as f64 / 1e3),
         ],
+        "choke" => vec![("matched", word(4) as f64)],
         _ => Vec::new(),
     };
     Stats {

@@ -141,7 +141,7 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
                 \"cobalt\", { name = \"pie\", ecn = true }, { name = \"pie\", estimator = \"rate\" },\n\
                 { name = \"fq\", ce_threshold = \"2ms\" },\n\
                 { name = \"fq-codel\", ce_threshold = \"1ms\", ce_threshold_for = \"ect1\" },\n\
-                \"sfb\", { name = \"sfb\", target = 5, max = 15, increment = 5, decrement = 0 }]\n\
+                \"sfb\", { name = \"sfb\", target = 5, max = 15, increment = 5, decrement = 0 }, \"choke\"]\n\
                 [run]\nduration = \"4s\"\nseeds = [1]\n";
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
@@ -158,7 +158,31 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
         done += 1;
     });
     ended.unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(done, 13);
+    assert_eq!(done, 14);
+}
+
+/// The kernel's choke, beside a flood of twice the link: the same packets are taken out of the middle of its queue as of ours, where the buffer is
+/// larger than what waits with them.
+#[test]
+fn the_kernels_choke_drops_the_same_packets_from_the_middle() {
+    let Some(lab) = lab("the_kernels_choke_drops_the_same_packets_from_the_middle") else { return };
+    let text = "[link]\nrate = \"20mbit\"\nbuffer = \"1000p\"\n\
+                [[flows]]\ncount = 8\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\n\
+                [[flows]]\ncbr = \"40mbit\"\npacket = \"1000b\"\n\
+                [queue]\ndisciplines = [{ name = \"choke\", min = 20, max = 60 }, { name = \"choke\", min = 5, max = 15, ecn = true },\n\
+                { name = \"choke\", min = 10, max = 11, probability = 0.5 }]\n\
+                [run]\nduration = \"4s\"\nseeds = [1]\n";
+    let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+    let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+    let mut done = 0;
+    let ended = lab.play(&specs, &AtomicBool::new(false), |i, played| {
+        let played = played.unwrap_or_else(|e| panic!("{i}: {e}"));
+        assert!(played.left > 3000 && played.dropped > 3000, "{i}: {played:?}");
+        assert_eq!((&played.parted, played.same), (&None, played.left), "{i}: {played:?}");
+        done += 1;
+    });
+    ended.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(done, 3);
 }
 
 /// Plays bulk flows and small datagrams into each of these links: the same packets leave in the end as of ours, and some do not.
@@ -327,11 +351,11 @@ fn the_kernel_takes_what_is_not_refused() {
         check(&scenario, &runs, QdiscOrigin::Kernel, false).ok()
     };
     let mut disciplines = Vec::new();
-    for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb"] {
+    for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke"] {
         let info = queuewright_aqm::find(name).unwrap_or_else(|| panic!("no {name}"));
         for which in 0..3 {
             let mut written = format!("{{ name = \"{name}\", label = \"{name} {which}\"");
-            if name == "red" {
+            if ["red", "choke"].contains(&name) {
                 written += ", idle_clock = \"never\"";
             }
             // RED's thresholds, packets and burst must go together: tc says so (`a_run_that_fails_says_why`).

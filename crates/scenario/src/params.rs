@@ -140,11 +140,11 @@ fn in_order(spec: &Spec) -> Result<(), (String, String)> {
     Ok(())
 }
 
-/// Linux's RED below htb has no clock for an idle link: what a file does not say about it is that, so that both engines have the
+/// Linux's RED and CHOKe below htb have no clock for an idle link: what a file does not say about it is that, so that both engines have the
 /// same.
 pub(crate) fn as_the_kernels(discipline: &Discipline, spec: &mut Spec) {
     let told = discipline.settings.iter().any(|(name, _)| *name == "idle_clock");
-    if discipline.name == "red" && !told {
+    if ["red", "choke"].contains(&discipline.name) && !told {
         let set = spec.set("idle_clock", aqm::Value::Choice("never"));
         debug_assert!(set.is_ok(), "{set:?}");
     }

@@ -75,6 +75,11 @@ impl LoneQueue {
         self.port.queue_of(flow, &self.spec)
     }
 
+    /// A random number that the packet which comes next may draw beside the one that comes with it.
+    pub fn tell(&mut self, random: u32) {
+        self.port.discipline_mut().tell(random);
+    }
+
     /// A packet comes, with a number of its own; the discipline gets this random number, if it asks for one.
     pub fn arrive(&mut self, number: u32, packet: &Arrival, random: u32) {
         let flags = match packet.ecn {

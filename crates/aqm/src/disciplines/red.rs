@@ -59,13 +59,7 @@ pub(super) const INFO: Info = Info {
             false,
             "Linux has none; Floyd 2000",
         ),
-        Param::choice(
-            "idle_clock",
-            "how the average ages on an idle link: as meant; as tc and kernel have it, 15.6 times slower; or, as below htb, not",
-            &["us", "tc", "never"],
-            "us",
-            "Floyd and Jacobson 1993 section 4; tc: iproute2 6.1; never: Linux 7.2, sch_htb. In scenarios with Linux's TCP never",
-        ),
+        IDLE_CLOCK_OR_NONE,
     ],
     probes: &[
         Probe { name: "mean_queue_bytes", unit: "bytes" },
@@ -82,7 +76,7 @@ pub(super) const INFO: Info = Info {
 /// The kernel refuses nodrop without ecn, too.
 pub(super) const WITH_ECN: &[Rule] = &[with_ecn("harddrop"), with_ecn("nodrop"), MIN_AND_MAX];
 
-const MIN_AND_MAX: Rule = Rule {
+pub(super) const MIN_AND_MAX: Rule = Rule {
     param: "min",
     other: "max",
     beside: Beside::NotAbove,
@@ -104,6 +98,13 @@ pub(super) const HARDDROP: Param =
     Param::flag("harddrop", "with ecn: drop above max all the same", false, "Linux sch_red");
 pub(super) const NODROP: Param =
     Param::flag("nodrop", "with ecn: let pass what cannot be marked", false, "Linux sch_red");
+pub(super) const IDLE_CLOCK_OR_NONE: Param = Param::choice(
+    "idle_clock",
+    "how the average ages on an idle link: as meant; as tc and kernel have it, 15.6 times slower; or, as below htb, not",
+    &["us", "tc", "never"],
+    "us",
+    "Floyd and Jacobson 1993 section 4; tc: iproute2 6.1; never: Linux 7.2, sch_htb. In scenarios with Linux's TCP never",
+);
 pub(super) const IDLE_CLOCK: Param = Param::choice(
     "idle_clock",
     "how the average ages on an idle link: as meant, or, as tc and kernel have it, 15.6 times slower",

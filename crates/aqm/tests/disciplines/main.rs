@@ -3,6 +3,7 @@
 mod ahab;
 mod cebinae;
 mod chen_sfq;
+mod choke;
 mod cobalt;
 mod codel;
 mod cp_aqm;

@@ -23,7 +23,7 @@ fn real(spec: &Spec, name: &str) -> f64 {
 }
 
 /// tc_red_eval_ewma() of iproute2, which has it in floating point.
-fn wlog(min: u64, burst: u64, avpkt: u64) -> u32 {
+pub fn wlog(min: u64, burst: u64, avpkt: u64) -> u32 {
     let a = burst as f64 + 1.0 - min as f64 / avpkt as f64;
     (1..32)
         .find(|&w| {
@@ -35,7 +35,7 @@ fn wlog(min: u64, burst: u64, avpkt: u64) -> u32 {
 
 /// The idle table of tc_red_eval_idle_damping(), with any clock: `unit` of it is 1 us to
 /// whoever reads the table, and `packet` of it an average packet takes.
-fn idle_table(wlog: u32, packet: f64) -> (u32, Vec<u32>) {
+pub fn idle_table(wlog: u32, packet: f64) -> (u32, Vec<u32>) {
     let decay = -(1.0 - 0.5f64.powi(wlog as i32)).ln() / packet;
     let cell = (0..32).find(|&c| 31.0 / decay / f64::from(1u32 << c) < 512.0).unwrap();
     let mut table: Vec<u32> = (0..255u64).map(|i| (((i << cell) as f64 * decay) as u32).min(31)).collect();

@@ -635,10 +635,10 @@ fn every_parameter_is_done_or_refused() {
     let (mut done, mut refused, mut wrong) = (0, 0, Vec::<String>::new());
     for origin in [QdiscOrigin::Kernel, QdiscOrigin::Bpf] {
         for info in queuewright_aqm::registry() {
-            // RED's idle clock is the kernel's here; what is refused must be so for its own sake.
+            // The idle clock of RED and CHOKe is the kernel's here; what is refused must be so for its own sake.
             let plain = || {
                 let mut spec = Spec::new(info);
-                if info.name == "red" && origin == QdiscOrigin::Kernel {
+                if ["red", "choke"].contains(&info.name) && origin == QdiscOrigin::Kernel {
                     spec.set("idle_clock", Value::Choice("never")).unwrap_or_else(|e| panic!("{e}"));
                 }
                 spec
@@ -674,7 +674,7 @@ fn the_smaller_limit_holds() {
         let runs = Scenario::parse(&text, "s.toml", "".as_ref()).and_then(|s| s.runs());
         let runs = runs.unwrap_or_else(|e| panic!("{e}"));
         let mut spec = Spec::new(queuewright_aqm::find(name).unwrap_or_else(|| panic!("no {name}")));
-        if name == "red" {
+        if ["red", "choke"].contains(&name) {
             spec.set("idle_clock", Value::Choice("never")).unwrap_or_else(|e| panic!("{e}"));
         }
         if let Some(own) = own {
@@ -693,6 +693,7 @@ fn the_smaller_limit_holds() {
         ("fq", "100", "100"),
         ("sfq", "100", "100"),
         ("sfb", "100", "100"),
+        ("choke", "100", "100"),
         ("red", "151400", "151400"),
     ] {
         has(told(name, None, "100p"), packets);

@@ -1,4 +1,4 @@
-//! What the papers of disciplines say of them: DUK (COMSNETS 2017), CP-AQM (MMB 2018).
+//! What the papers of disciplines say of them: DUK (COMSNETS 2017), CP-AQM (MMB 2018), CHOKe (ToN 2004).
 
 use crate::bed::{close, mean, one, runs, series};
 use queuewright_results::Run;
@@ -69,4 +69,28 @@ fn duk_holds_calls_in_a_few_milliseconds() {
          [queue]\ndisciplines = [\"duk\"]\n[run]\nduration = \"60s\"\nwarmup = \"10s\"\n");
     close("delay", r.ports[0].sojourn_ms.mean, 3.43, 0.0, 1.5);
     close("utilisation", 100.0 * r.ports[0].utilization, 99.6, 0.0, 0.5);
+}
+
+/// Tang, Wang and Low (ToN 2004): among many that yield, one that does not gets at most 1 / (e + 1) of a link with CHOKe, when it sends a little more than the
+/// link carries, and less beyond that. Of tail drop it gets all.
+#[test]
+fn choke_bounds_what_does_not_yield() {
+    let share = |mbit: u32, discipline: &str| {
+        let r = one(&format!(
+            "[link]\nrate = \"10mbit\"\nbuffer = \"300p\"\n\
+             [[flows]]\ncount = 32\ncca = \"newreno\"\nrtt = \"40ms\"\n\
+             [[flows]]\nname = \"flood\"\ncbr = \"{mbit}mbit\"\npacket = \"1500b\"\n\
+             [queue]\ndisciplines = [{discipline}]\n[run]\nduration = \"60s\"\nwarmup = \"15s\"\n"
+        ));
+        assert!(r.ports[0].utilization > 0.97, "{discipline}: {}", r.ports[0].utilization);
+        let flood = r.groups.iter().find_map(|g| g.datagrams.as_ref()).expect("one group is UDP");
+        // Of full frames that the link can carry.
+        flood.received as f64 * 1514.0 * 8.0 / 45.0 / 10e6
+    };
+    let choke = "{ name = \"choke\", min = 100, max = 200 }";
+    let [little, twice, five] = [12, 20, 50].map(|mbit| share(mbit, choke));
+    println!("{little:.3} {twice:.3} {five:.3}");
+    assert!((0.15..0.30).contains(&little), "{little}");
+    assert!(twice < little + 0.02 && five < twice - 0.03, "{little} {twice} {five}");
+    assert!(share(20, "\"droptail\"") > 0.9);
 }
