@@ -185,14 +185,12 @@ static inline void qw_choke_tell(struct qw_choke *s, qw_u32 random)
 /* What was not told is made of the first. */
 struct qw_choke_dice {
 	struct qw_dice dice;
-	qw_u32 used;
+	qw_u32 next; /* which of the packet's numbers */
 };
 
 static inline qw_u32 qw_choke_roll(const struct qw_choke *s,
-				   struct qw_choke_dice *d)
+				   struct qw_choke_dice *d, qw_u32 i)
 {
-	qw_u32 i = d->used++;
-
 	return i <= s->told ? s->number[i & (QW_CHOKE_NUMBERS - 1)] :
 			      qw_dice_roll(&d->dice);
 }
@@ -205,7 +203,11 @@ static inline qw_u32 qw_choke_choose(const struct qw_choke *s,
 	qw_u32 i, at;
 
 	QW_FOR (i, QW_CHOKE_DRAWS) {
-		at = s->head + (qw_u32)((places * qw_choke_roll(s, d)) >> 32);
+		at = s->head +
+		     (qw_u32)((places * qw_choke_roll(s, d, i)) >> 32);
+		/* Of the loop's number: one that is counted here, the BPF verifier
+		 * would follow turn by turn. */
+		d->next = i + 1;
 		if (s->flow[at & QW_CHOKE_MASK])
 			return at;
 	}
@@ -240,7 +242,7 @@ static inline struct qw_verdict qw_choke_decide(struct qw_choke *s,
 		r->count = QW_RED_NO_COUNT;
 		return qw_mark_or_drop(k, p->red.ecn != 0, QW_REASON_THRESHOLD);
 	}
-	random = qw_choke_roll(s, &d);
+	random = qw_choke_roll(s, &d, d.next);
 	if (qw_red_first(r, random) ||
 	    ((r->avg >> r->wlog) - r->min_bytes) * r->count < r->r_bytes)
 		return qw_pass();

@@ -273,6 +273,7 @@ impl Play {
         let polices = self.run.ports[0].police;
         let mut passed: BTreeSet<u32> = BTreeSet::new();
         while let Some(event) = calls.next() {
+            last_ns = event.at_ns;
             let packet = || {
                 let a = self.arrivals.get(event.number as usize);
                 a.ok_or_else(|| format!("packet {} was never sent", event.number))
@@ -313,7 +314,6 @@ impl Play {
                     };
                     played.left += 1;
                     played.marked += usize::from(of_kernel.marked);
-                    last_ns = event.at_ns;
                     if played.parted.is_some() {
                         continue;
                     }
