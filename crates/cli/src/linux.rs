@@ -32,17 +32,21 @@ const BELOW_A_PACKET: u64 = FRAME_BYTES * 8 * 5;
 /// the link's rate, bits a second, is for 100 Mbit/s where that is not known (0); what depends on the round-trip time
 /// is for 100 ms.
 fn spec(text: &str, rate: u64) -> Result<Spec, Failure> {
+    let weights = text.split(':').find_map(|part| part.strip_prefix("weights="));
+    spec_of(text, rate, weights.is_some_and(|file| file != "none"))
+}
+
+/// [`spec`], of what has a policy's weights, or none.
+fn spec_of(text: &str, rate: u64, learned: bool) -> Result<Spec, Failure> {
     if text.contains(',') {
         return Err(Failure::Input(format!("{text:?}: one discipline is needed here, not a list")));
     }
-    // What counts by the link is not told of one that is not known.
+    // A policy in the kernel counts by the link, if that is known. An agent does so for itself: what it finds attached stays what it was
+    // when the rate is set.
     let counts =
         text.split(':').next().and_then(queuewright_aqm::find).is_some_and(|info| info.network.is_some());
-    let aqm = if rate == 0 && counts && !text.contains(":rate=") {
-        format!("{text}:rate=auto")
-    } else {
-        text.into()
-    };
+    let told = text.contains(":rate=") || (learned && rate > 0);
+    let aqm = if counts && !told { format!("{text}:rate=auto") } else { text.into() };
     let flags = Flags {
         rate: Some(if rate > 0 { format!("{rate}bit") } else { "100mbit".into() }),
         rtt: Some("100ms".into()),
@@ -308,7 +312,7 @@ fn changed(held: &linux::LockedPort, text: &str, named: &[&str], rate: u64) -> R
         Some(_) => {}
         None => plain += &format!(":actions={}", learned.actions),
     }
-    let mut spec = spec(&plain, rate)?;
+    let mut spec = spec_of(&plain, rate, true)?;
     spec.set_weights(weights).map_err(|e| Failure::Run(e.to_string()))?;
     Ok(spec)
 }

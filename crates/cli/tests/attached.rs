@@ -444,11 +444,7 @@ fn loses_its_agent() {
         if !rate.is_empty() {
             let text = works(&["status", "v0"]);
             assert!(!text.contains("missing") && text.contains(rate), "{mend:?}: {text}");
-            let mended = params();
-            works(&["detach", "v0"]);
-            // As if it had been attached so: a policy counts by its link's rate.
-            works(&["attach", "v0", "queuepilot", "--rate", rate, "--front"]);
-            assert!(params() == mended, "{mend:?} leaves an action");
+            assert!(params() == before, "{mend:?} leaves an action");
             works(&["detach", "v0"]);
         }
     }
@@ -1367,6 +1363,9 @@ fn weights_stay() {
     assert!(code == 0 && text.contains(path.to_str().expect("UTF-8")), "{text}");
     let weights = || linux::hold("v0").and_then(|held| held.weights()).unwrap_or_else(|e| panic!("{e}"));
     let first = weights().expect("it has some");
+    // A policy counts by its link, bytes a second.
+    let counts_by = |rate: u64| params().chunks_exact(8).any(|word| word == rate.to_ne_bytes());
+    assert!(counts_by(20_000_000 / 8) && !counts_by(9_000_000 / 8));
     for gone in [false, true] {
         if gone {
             fs::remove_file(&path).expect("ours");
@@ -1375,6 +1374,7 @@ fn weights_stay() {
         assert_eq!(code, 0, "{text}");
         assert!(text.contains(path.to_str().expect("UTF-8")), "{text}");
         assert!(weights().expect("it has some").values == first.values, "other weights");
+        assert!(counts_by(9_000_000 / 8) && !counts_by(20_000_000 / 8));
     }
     let (code, text) = said(queuewright(&["set", "v0", "weights=p.json"]).current_dir(other.path()));
     assert_eq!(code, 0, "{text}");

@@ -273,7 +273,8 @@ impl Play {
         let polices = self.run.ports[0].police;
         let mut passed: BTreeSet<u32> = BTreeSet::new();
         while let Some(event) = calls.next() {
-            last_ns = event.at_ns;
+            // What is freed is told with the clock as it was read before.
+            last_ns = last_ns.max(event.at_ns);
             let packet = || {
                 let a = self.arrivals.get(event.number as usize);
                 a.ok_or_else(|| format!("packet {} was never sent", event.number))
