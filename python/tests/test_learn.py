@@ -13,10 +13,12 @@ from conftest import ROOT, Command
 pytest.importorskip("jax")
 pytest.importorskip("optax")
 
+import jax.numpy as jnp
+
 import queuewright as qw
 from queuewright import envs, learn
 from queuewright._asked import FIGURES, MEASURES, PRESETS, RIVALS
-from queuewright.learn import _config, _evaluate, _policy, _train
+from queuewright.learn import _config, _evaluate, _policy, _ppo, _train
 
 SMALL = ROOT / "examples/training/small.toml"
 # As small as learns something in a moment.
@@ -354,6 +356,45 @@ def test_it_learns(tmp_path):
     assert abs(before - rounded) < 0.03 * before
 
 
+def test_looks_are_of_no_seed_that_a_test_has():
+    seeds = [seed for _, seed in _train._by_turns(3, 48)]
+    assert min(seeds) >= 1 << 31
+    assert max(seeds) < _train.FIRST_SEED
+
+
+@pytest.mark.parametrize("actions", ["marking", "dropping", "threshold", "red"])
+def test_a_training_begins_near_the_action_that_marks_least(actions: str) -> None:
+    """Action 0 marks nothing; of thresholds and of RED's curves it marks most."""
+    bias = learn.config({"actions": actions}).learning.first_bias
+    least, most = (-1, 0) if actions in ("threshold", "red") else (0, -1)
+    assert bias[least] == max(bias)
+    assert bias[most] == min(bias)
+    assert sorted(bias) == sorted(learn.config({}).learning.first_bias)
+    own = learn.config({"actions": actions, "learning": {"first_bias": [1, 2, 3, 4, 5, 6]}})
+    assert list(own.learning.first_bias) == [1, 2, 3, 4, 5, 6]
+
+
+def test_schedules_end_with_a_shorter_training() -> None:
+    learning = learn.changed(learn.config({}), {"steps": 1_000_000}).learning
+
+    def rate(step: int, last: int = learning.steps) -> float:
+        return float(_ppo.along(learning.learning_rate, step, last))
+
+    assert rate(0) == pytest.approx(7e-4)
+    assert rate(500_000) == pytest.approx((7e-4 + 5e-5) / 2)
+    assert rate(1_000_000) == pytest.approx(5e-5)
+    # A longer one goes on with the last value; a schedule that ends before the training does is as written.
+    assert rate(8_000_000, 16_000_000) == rate(12_000_000, 16_000_000) == pytest.approx(5e-5)
+
+
+def test_the_divergence_is_that_of_all_minibatches() -> None:
+    """RLlib's rule: half as much below half of the target, half more above twice the target, by the mean."""
+    kl = jnp.array([0.0, 0.0, 0.0, 0.03])
+    assert float(_ppo.moved(jnp.float32(0.2), kl, 0.01)) == pytest.approx(0.2)
+    assert float(_ppo.moved(jnp.float32(0.2), kl + 0.02, 0.01)) == pytest.approx(0.3)
+    assert float(_ppo.moved(jnp.float32(0.2), kl * 0.5, 0.01)) == pytest.approx(0.1)
+
+
 def test_a_training_goes_on_where_it_ended(tmp_path):
     learn.train(tiny(), tmp_path, say=lambda _: None)
     with pytest.raises(qw.Error, match="holds a training already"):
@@ -366,6 +407,17 @@ def test_a_training_goes_on_where_it_ended(tmp_path):
         learn.train(tiny(seed=seed), tmp_path / name, say=lambda _: None)
     a, b, c = (learn.export(tmp_path / name, episodes=2)[0].to_bytes() for name in "abc")
     assert a == b != c
+
+    # And the same where it was interrupted.
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learn.train(tiny(steps=3200), tmp_path / "d", say=interrupt)
+    learn.train(tiny(steps=3200), tmp_path / "d", resume=True, say=lambda _: None)
+    learn.train(tiny(steps=3200), tmp_path / "e", say=lambda _: None)
+    d, e = (learn.export(tmp_path / name, episodes=2)[0].to_bytes() for name in "de")
+    assert d == e
 
 
 def test_checkpoints_that_are_none_are_refused(tmp_path):
@@ -463,6 +515,11 @@ def test_the_commands(tmp_path: Path, command: Command):
     done = command("export-policy", "queuewright-trained/tiny", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "in whole numbers" in done.stdout
+    last = (
+        "1600 steps, seed 1, "
+        in learn.Policy.read(tmp_path / "queuewright-trained/tiny/policy.json").description
+    )
+    assert ("is another" in done.stdout) != last
     assert learn.Policy.read(tmp_path / "tiny.json").name == "tiny"
     scenario = qw.Scenario(
         link={"rate": "20mbit", "buffer": "20p"},

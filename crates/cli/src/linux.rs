@@ -35,11 +35,19 @@ fn spec(text: &str, rate: u64) -> Result<Spec, Failure> {
     if text.contains(',') {
         return Err(Failure::Input(format!("{text:?}: one discipline is needed here, not a list")));
     }
+    // What counts by the link is not told of one that is not known.
+    let counts =
+        text.split(':').next().and_then(queuewright_aqm::find).is_some_and(|info| info.network.is_some());
+    let aqm = if rate == 0 && counts && !text.contains(":rate=") {
+        format!("{text}:rate=auto")
+    } else {
+        text.into()
+    };
     let flags = Flags {
         rate: Some(if rate > 0 { format!("{rate}bit") } else { "100mbit".into() }),
         rtt: Some("100ms".into()),
         flows: Some("1xcubic".into()),
-        aqm: Some(text.into()),
+        aqm: Some(aqm),
         // A scenario's own buffer, two bandwidth-delay products, would hold no packet there; here the limit is another thing.
         buffer: (1..=BELOW_A_PACKET).contains(&rate).then(|| "1p".into()),
         ..Flags::default()

@@ -9,6 +9,7 @@ use crate::arrivals::ArrivalPattern;
 use crate::datagrams::Datagrams;
 use crate::error::Error;
 use crate::model::{Flows, LinkRate, Scenario, TrafficModel, largest_packet, rate_of};
+use crate::packet::FULL_BYTES;
 use crate::params;
 use crate::probes::ProbesSpec;
 use crate::random::{draw, stream};
@@ -78,6 +79,9 @@ impl Scenario {
                 self.error_at(&format!("{at}.{param}"), format!("with seed {} it {message}", d.seed))
             };
             let mut spec = params::resolve(entry, bdp, packet).map_err(wrong)?;
+            if let LinkRate::Constant(bps) = port.rate {
+                params::by_the_link(entry, bps, u64::from(FULL_BYTES + overhead_bytes), &mut spec);
+            }
             if self.run.stack == Stack::Linux {
                 params::as_the_kernels(entry, &mut spec);
             }

@@ -150,6 +150,22 @@ pub(crate) fn as_the_kernels(discipline: &Discipline, spec: &mut Spec) {
     }
 }
 
+/// A learned policy counts by the link: where a file says neither its rate nor what a full packet takes, both are the port's.
+pub(crate) fn by_the_link(discipline: &Discipline, bps: u64, full_bytes: u64, spec: &mut Spec) {
+    let link = [("rate", bps), ("mtu", full_bytes), ("wire_overhead", 0)];
+    let told = |name: &str| discipline.settings.iter().any(|(told, _)| *told == name);
+    if spec.info.network.is_none() || link.iter().any(|(name, _)| told(name)) {
+        return;
+    }
+    // A link that is slower or faster than it knows is measured.
+    if spec.set("rate", aqm::Value::Int(bps)).is_ok() {
+        for (name, value) in &link[1..] {
+            let set = spec.set(name, aqm::Value::Int(*value));
+            debug_assert!(set.is_ok(), "{set:?}");
+        }
+    }
+}
+
 /// What changes of a discipline while it runs, as [`resolve`] has what it begins with.
 pub(crate) fn resolve_changes(
     discipline: &Discipline,

@@ -348,3 +348,33 @@ fn a_policy_is_made_of_what_its_discipline_has() {
         assert_eq!(error.to_string(), text);
     }
 }
+
+/// A policy counts by its own port's link, unless the file says otherwise: a capacity of one's own, `auto`, or other lengths.
+#[test]
+fn it_counts_by_the_link() {
+    let text = "[[ports]]\nname = \"slow\"\nrate = \"20mbit\"\n[[ports]]\nname = \"fast\"\nrate = \"1gbit\"\n\
+                [[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nports = [\"slow\", \"fast\"]\n[queue]\ndisciplines = [\"queuepilot\", \
+                { name = \"queuepilot\", label = \"auto\", rate = \"auto\" }, { name = \"queuepilot\", label = \"told\", rate = \"50mbit\" }, \
+                { name = \"queuepilot\", label = \"jumbo\", mtu = \"9000b\" }, \"cp-aqm\"]\n[run]\nduration = \"1s\"\nseeds = [1]\n";
+    let runs = Scenario::parse(text, "s.toml", Path::new("")).unwrap().runs().unwrap();
+    let of = |run: usize, port: usize| {
+        let spec = &runs[run].ports[port].discipline;
+        ["rate", "mtu", "wire_overhead"].map(|name| spec.get(name))
+    };
+    let link = |rate, mtu, overhead| [rate, mtu, overhead].map(|n| Some(Value::Int(n)));
+    assert_eq!(of(0, 0), link(20_000_000, 1514, 0));
+    assert_eq!(of(0, 1), link(1_000_000_000, 1514, 0));
+    for port in [0, 1] {
+        assert_eq!(of(1, port), link(0, 1514, 24));
+        assert_eq!(of(2, port), link(50_000_000, 1514, 24));
+        assert_eq!(of(3, port), link(0, 9000, 24));
+        // CP-AQM measures it, as its paper does.
+        let cp = &runs[4].ports[port].discipline;
+        assert_eq!(cp.get("rate"), cp.info.param("rate").map(|p| p.default));
+    }
+    // A rate that changes is none.
+    let text = "[link]\nschedule = [[\"0s\", \"20mbit\"], [\"1s\", \"9mbit\"]]\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+                [queue]\ndisciplines = [\"queuepilot\"]\n[run]\nduration = \"3s\"\nwarmup = \"1s\"\nseeds = [1]\n";
+    let runs = Scenario::parse(text, "s.toml", Path::new("")).unwrap().runs().unwrap();
+    assert_eq!(runs[0].ports[0].discipline.get("rate"), Some(Value::Int(0)));
+}

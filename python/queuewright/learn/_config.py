@@ -156,6 +156,10 @@ def preset(name: str) -> dict[str, Any]:
     return tomllib.loads((files("queuewright.learn") / "presets" / f"{name}.toml").read_text())
 
 
+# What actions are where the first marks most, and the last least or nothing.
+FROM_THE_MOST = ("threshold", "red")
+
+
 def config(given: Mapping[str, Any], base_dir: str = "") -> Config:
     """A training out of tables, with a preset's values where they say nothing.
 
@@ -169,6 +173,10 @@ def config(given: Mapping[str, Any], base_dir: str = "") -> Config:
         both = isinstance(value, Mapping) and isinstance(tables.get(key), Mapping)
         tables[key] = {**tables[key], **value} if both else copy.deepcopy(value)
     file = _read(_File, tables)
+    if file.actions in FROM_THE_MOST and "first_bias" not in given.get("learning", {}):
+        # The preset's is for actions of which the first marks least.
+        tables["learning"]["first_bias"] = tables["learning"]["first_bias"][::-1]
+        file = _read(_File, tables)
     named(file.name)
     tables.pop("preset", None)
     return Config(

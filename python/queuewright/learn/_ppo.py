@@ -161,11 +161,21 @@ def _loss(
     }
 
 
-def along(line: Line, step: jax.Array | float) -> jax.Array:
-    """A schedule's number at a step."""
+def along(line: Line, step: jax.Array | float, last: int) -> jax.Array:
+    """A schedule's number at a step of a training of so many: one that would end later ends with it."""
     # As `Learning` has it, once it is read.
     steps, values = zip(*cast(Schedule, line), strict=True)
-    return jnp.interp(jnp.float32(step), jnp.array(steps), jnp.array(values))
+    ends = min(1.0, last / steps[-1]) if steps[-1] else 1.0
+    return jnp.interp(jnp.float32(step), jnp.array(steps) * ends, jnp.array(values))
+
+
+def moved(coefficient: jax.Array, kl: jax.Array, target: float) -> jax.Array:
+    """What the divergence of an update costs in the next: more where its mean is above twice the target.
+
+    As RLlib moves it, by all minibatches.
+    """
+    mean = kl.mean()
+    return coefficient * jnp.where(mean > 2 * target, 1.5, jnp.where(mean < target / 2, 0.5, 1.0))
 
 
 # One for each way of learning, so that its update is compiled once.
@@ -175,7 +185,7 @@ def optimizer_of(learning: Learning, steps_an_update: int) -> optax.GradientTran
     turns = learning.epochs * learning.minibatches
 
     def rate(turn: jax.Array) -> jax.Array:
-        return along(learning.learning_rate, turn // turns * steps_an_update)
+        return along(learning.learning_rate, turn // turns * steps_an_update, learning.steps)
 
     adam = optax.adam(rate)
     limit = learning.gradient_norm
@@ -265,12 +275,8 @@ def update(
         ]
     )
     (params, moments), info = jax.lax.scan(turn, (params, learner.optimizer), order)
-    kl = info["kl"][-1]
-    # As RLlib moves it.
-    coefficient = learner.kl_coefficient * jnp.where(
-        kl > 2 * learning.kl_target, 1.5, jnp.where(kl < learning.kl_target / 2, 0.5, 1.0)
-    )
-    told = {name: value[-1] for name, value in info.items()} | {
+    coefficient = moved(learner.kl_coefficient, info["kl"], learning.kl_target)
+    told = {name: value.mean() for name, value in info.items()} | {
         "explained": explained,
         "kl_coefficient": coefficient,
         "reward": inputs[1:, :, REWARD].mean(),

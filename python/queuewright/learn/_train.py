@@ -7,7 +7,7 @@ import json
 import os
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,8 +26,9 @@ from queuewright.learn._config import Config, config, named
 from queuewright.learn._policy import INPUTS, OBSERVATIONS, REWARD, Policy, write
 
 # Of checkpoints; another version is refused.
-VERSION = 1
-# Seeds of evaluations; those of training are drawn, and above.
+VERSION = 2
+# Seeds of looks while a policy learns, which no scenario names; those of training are drawn, and above.
+LOOKS = 1 << 31
 FIRST_SEED = 1 << 32
 
 
@@ -49,6 +50,16 @@ class Episodes:
         self._rng = rng
         self._left: list[int] = []
         self.seconds = 0.0
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What is drawn next, as JSON has it."""
+        return {"rng": self._rng.bit_generator.state, "left": self._left}
+
+    @state.setter
+    def state(self, state: Mapping[str, Any]) -> None:
+        self._rng.bit_generator.state = state["rng"]
+        self._left = list(state["left"])
 
     def draw(self, count: int) -> list[tuple[int, int]]:
         """Tasks and seeds: every task once, in any order, before one comes again."""
@@ -86,7 +97,7 @@ def look(networks: Plays, weights: bytes | None, episodes: int) -> dict[str, flo
 
 def _by_turns(tasks: int, episodes: int) -> list[tuple[int, int]]:
     """Tasks, spread over all there are, and seeds."""
-    return [(i * tasks // episodes % tasks, i) for i in range(episodes)]
+    return [(i * tasks // episodes % tasks, LOOKS + i) for i in range(episodes)]
 
 
 class Training:
@@ -120,6 +131,7 @@ class Training:
             jax.random.key(learning.seed + 1),
             jnp.float32(0.2 if learning.kl_target else 0.0),
         )
+        self.episodes = Episodes(self.networks, np.random.default_rng([learning.seed, 0]))
         self.updates = 0
         self.best = -np.inf
         self.best_steps = 0
@@ -135,11 +147,11 @@ class Training:
         said = f"{self.steps} steps, seed {learning.seed}, training {fingerprint(self.config)}"
         return Policy.quantised(self.learner.params, name, self.config.actions, said)
 
-    def update(self, episodes: Episodes) -> dict[str, float]:
+    def update(self) -> dict[str, float]:
         """Plays and learns once."""
         learning = self.config.learning
-        which = episodes.draw(learning.episodes)
-        inputs, actions = episodes.play(self.policy().to_bytes(), which)
+        which = self.episodes.draw(learning.episodes)
+        inputs, actions = self.episodes.play(self.policy().to_bytes(), which)
         self.learner, told = _ppo.update(
             self.learner,
             learning,
@@ -147,7 +159,7 @@ class Training:
             jnp.asarray(inputs),
             jnp.asarray(actions, jnp.int32),
             jnp.array([task for task, _ in which]),
-            _ppo.along(learning.entropy, self.steps),
+            _ppo.along(learning.entropy, self.steps, learning.steps),
         )
         self.updates += 1
         return {name: float(value) for name, value in told.items()}
@@ -172,6 +184,7 @@ class Training:
             "training": fingerprint(self.config),
             "config": self.config.tables,
             "updates": self.updates,
+            "episodes": self.episodes.state,
             "best": self.best,
             "best_steps": self.best_steps,
         }
@@ -202,6 +215,7 @@ class Training:
         tree = jax.tree.structure((params, moments, jax.random.key_data(key), coefficient))
         params, moments, key, coefficient = jax.tree.unflatten(tree, [jnp.asarray(x) for x in found])
         self.learner = _ppo.Learner(params, moments, jax.random.wrap_key_data(key), coefficient)
+        self.episodes.state = head["episodes"]
         self.updates, self.best, self.best_steps = head["updates"], head["best"], head["best_steps"]
 
 
@@ -264,14 +278,12 @@ def train(
         tables["start"] = "start.json"
         config.start.save(training.folder / "start.json")
     write(training.folder / "config.json", json.dumps(tables, indent=2).encode() + b"\n")
-    rng = np.random.default_rng([config.learning.seed, training.updates])
-    episodes = Episodes(training.networks, rng)
     with _Board(training.folder) as board:
-        _loop(training, episodes, board, say)
+        _loop(training, board, say)
     return Policy.read(training.folder / "policy.json")
 
 
-def _loop(training: Training, episodes: Episodes, board: "_Board", say: Callable[[str], object]) -> None:
+def _loop(training: Training, board: "_Board", say: Callable[[str], object]) -> None:
     config = training.config
     began, first = time.perf_counter(), training.steps
     if config.start is not None and training.steps == 0:
@@ -279,7 +291,7 @@ def _loop(training: Training, episodes: Episodes, board: "_Board", say: Callable
         seen = training.look()
         say(f"{0:>10} steps  reward {seen['reward']:.4f}")
     while training.steps < config.learning.steps:
-        told = training.update(episodes)
+        told = training.update()
         every = config.evaluation.every
         over = training.steps >= config.learning.steps
         if not over and training.steps // every == (training.steps - training.steps_an_update) // every:
@@ -288,7 +300,7 @@ def _loop(training: Training, episodes: Episodes, board: "_Board", say: Callable
         training.save()
         passed = time.perf_counter() - began
         row = {"steps": training.steps, "seconds": round(passed, 3)}
-        row |= {"simulating": round(episodes.seconds / passed, 3)}
+        row |= {"simulating": round(training.episodes.seconds / passed, 3)}
         row |= {f"eval_{name}": round(value, 6) for name, value in seen.items()}
         row |= {name: round(value, 6) for name, value in told.items()}
         with open(training.folder / "log.jsonl", "a") as log:
@@ -359,9 +371,9 @@ def _look_in_floating_point(training: Training, episodes: int) -> float:
     """The reward, after the first 60 % of an episode, of the policy as it learned: before it was rounded."""
     drafts, kind = training.config.networks._native().scenarios(), training.config.actions
     envs = []
-    for i, (task, _) in enumerate(_by_turns(len(drafts), episodes)):
-        envs.append(_native.Envs(_native.Domain.of([drafts[task]]).acting(kind), 1, i))
-        envs[-1].reset([i])
+    for task, seed in _by_turns(len(drafts), episodes):
+        envs.append(_native.Envs(_native.Domain.of([drafts[task]]).acting(kind), 1, seed))
+        envs[-1].reset([seed])
     state, rng = _ppo.blank(episodes), np.random.default_rng(1)
     inputs = np.zeros((episodes, INPUTS), np.float32)
     inputs[:, len(OBSERVATIONS)] = 1.0
