@@ -35,6 +35,12 @@ fn spec(text: &str, rate: u64) -> Result<Spec, Failure> {
     if text.contains(',') {
         return Err(Failure::Input(format!("{text:?}: one discipline is needed here, not a list")));
     }
+    // Before anything of it is compiled, and run, as root.
+    if text.split(':').next().is_some_and(queuewright_aqm::own::is_file) {
+        return Err(Failure::Input(format!(
+            "{text:?}: a file of your own, which the simulator alone runs as yet"
+        )));
+    }
     // What counts by the link is not told of one that is not known.
     let counts =
         text.split(':').next().and_then(queuewright_aqm::find).is_some_and(|info| info.network.is_some());
