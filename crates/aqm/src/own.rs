@@ -4,6 +4,7 @@
 
 mod cache;
 mod compile;
+mod elf;
 
 use crate::params::{Param, ParamKind, Value};
 use crate::{Info, Packet, Probe, Queue, Verdict};
@@ -163,7 +164,10 @@ pub fn name(path: &str) -> Result<&str, String> {
 /// # Errors
 /// What is wrong with the name.
 pub fn sample(name: &str) -> Result<String, String> {
-    let name = self::name(&format!("./{name}{ENDING}"))?.replace('-', "_");
+    let name = match name.contains('/') {
+        true => return Err("a name is needed here, without a folder".into()),
+        false => self::name(&format!("./{name}{ENDING}"))?.replace('-', "_"),
+    };
     Ok(include_str!("own/sample.h").replace("@x@", &name).replace("@X@", &name.to_uppercase()))
 }
 

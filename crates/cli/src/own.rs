@@ -26,6 +26,14 @@ pub fn new(what: Kind, name: &str) -> Result<(), Failure> {
     ))
 }
 
+/// Why a file cannot be read.
+fn unreadable(e: &std::io::Error) -> String {
+    match e.kind() {
+        ErrorKind::NotFound => "no such file".into(),
+        _ => format!("cannot be read: {e}"),
+    }
+}
+
 /// Is it such a file, and no scenario?
 pub fn is_file(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "h")
@@ -35,7 +43,7 @@ pub fn is_file(path: &Path) -> bool {
 pub fn check(path: &Path) -> Result<(), Failure> {
     let name = path.display().to_string();
     let wrong = |e: String| Failure::Input(format!("{name}: {e}"));
-    let bytes = read_file(path, own::MAX_BYTES).map_err(|e| wrong(e.to_string()))?;
+    let bytes = read_file(path, own::MAX_BYTES).map_err(|e| wrong(unreadable(&e)))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong("not UTF-8 text".into()))?;
     print(&own::check(&name, &text).map_err(Failure::Input)?)
 }

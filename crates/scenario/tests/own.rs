@@ -131,6 +131,12 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "extern int over(void);\n	if (over()) return qw_pass();\n	return qw_mark_or_drop",
         "`over'",
     ),
+    (
+        "return qw_pass();\n	return",
+        "{ static int n; if (n++) return qw_pass(); }\n	return",
+        "it has variables of its own",
+    ),
+    ("struct qw_late {", "int drops;\nstruct qw_late {", "it has variables of its own"),
     // What is missing, or of another form.
     ("#define QW_LATE_PARAMS(P) ", "#define QW_LATE_PARAM(P) ", "QW_LATE_PARAMS(P) is missing"),
     ("qw_late_dequeue", "qw_late_deque", "qw_late_dequeue"),

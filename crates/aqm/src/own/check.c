@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 
 	for (i = first; i < first + most; i++)
 		if (qw_check_sequence(&c, i) != qw_check_sequence(&c, i))
-			qw_check_fail(&c, "the same packets do not get the same twice: it remembers something outside of struct qw_@x@");
+			qw_check_fail(&c, "the same packets do not get the same twice: it remembers something outside of struct qw_@x@, or reads what it has not set");
 	printf("%llu passed, %llu marked, %llu dropped\n", c.passed, c.marked, c.dropped);
 	return 0;
 }

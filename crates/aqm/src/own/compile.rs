@@ -1,6 +1,7 @@
 //! From the text of a file to its table: by a C compiler, or out of what it made before.
 
 use super::cache::{Folder, Work};
+use super::elf::variables;
 use super::{Table, hex};
 use sha2::{Digest, Sha256};
 use std::ffi::{CStr, CString};
@@ -64,6 +65,14 @@ pub(super) fn table(path: &str, name: &str, text: &str) -> Result<&'static Table
     }
     let work = Work::new(folder.as_ref()).map_err(|e| format!("no folder to compile it in: {e}"))?;
     let made = compile(&compiler, &work, FRAME, &FLAGS, path, name, text)?;
+    let object = std::fs::read(&made).map_err(|e| format!("what it was compiled to cannot be read: {e}"))?;
+    if variables(&object).is_some() {
+        return Err(format!(
+            "{}: it has variables of its own (static, or outside of all functions); what it remembers belongs in struct qw_{}",
+            shown(path),
+            name.replace('-', "_")
+        ));
+    }
     let kept = folder.as_ref().and_then(|f| f.keep(&made, &file));
     open(kept.as_deref().unwrap_or(&made))
 }
