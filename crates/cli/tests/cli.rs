@@ -1565,7 +1565,7 @@ fn a_discipline_of_ones_own() {
         (
             "s->sojourn_ns = now - k->enqueue_ns;",
             "(&s->sojourn_ns)[q->packets] = now - k->enqueue_ns;",
-            "heap-buffer-overflow",
+            "./late.h:54",
         ),
     ] {
         assert_eq!(late.matches(piece).count(), 1, "{piece}");

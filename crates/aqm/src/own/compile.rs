@@ -24,8 +24,14 @@ const TABLE: (&str, &str) = ("table.h", include_str!("table.h"));
 /// is an error.
 const FLAGS: [&str; 6] = ["-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-nostartfiles", "-Wl,-z,defs"];
 /// For `check`.
-const STRICT: [&str; 5] =
-    ["-O1", "-g", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+const STRICT: [&str; 6] = [
+    "-O1",
+    "-g",
+    "-Werror",
+    "-Wno-unused-parameter",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+];
 /// For both.
 const COMMON: [&str; 12] = [
     "-std=c11",
@@ -128,8 +134,13 @@ fn what_sanitizers_say(path: &str, said: &str) -> Option<String> {
     }
     let what = said.lines().find_map(|l| l.split_once("AddressSanitizer: ").map(|(_, what)| what))?;
     let what = what.split(" on ").next().unwrap_or(what);
-    let place = said.lines().filter_map(|l| l.find(path).map(|at| &l[at..])).next().unwrap_or(path);
-    Some(format!("{place}: {what}"))
+    // Whatever folder it says: the file was not compiled where it is.
+    let name = format!("{}:", path.rsplit('/').next().unwrap_or(path));
+    let line = said.lines().find_map(|l| l.split_once(&name).map(|(_, line)| line.trim()));
+    Some(match line {
+        Some(line) => format!("{path}:{line}: {what}"),
+        None => format!("{path}: {what}"),
+    })
 }
 
 /// The compiler's words: `$CC`, which may have several, or `cc`.
