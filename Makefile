@@ -100,7 +100,7 @@ install-module: install-tc ## As root, or SUDO=sudo: the kernel module's source 
 	@echo 'now: dkms install queuewright/$(VERSION) && modprobe sch_queuewright'
 
 # A man page each; crates/cli/tests/cli.rs holds the list against the program's own.
-COMMANDS := advise agent attach check compare completions detach doctor evaluate explain export export-policy keep list packetdrill \
+COMMANDS := advise agent attach check compare completions detach doctor evaluate explain export export-policy keep list new packetdrill \
 	reproduce run set status suite train tune validate watch
 INSTALLED := bin/queuewright share/man/man1/queuewright.1 $(COMMANDS:%=share/man/man1/queuewright-%.1) \
 	lib/systemd/system/queuewright@.service share/bash-completion/completions/queuewright \

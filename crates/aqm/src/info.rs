@@ -1,9 +1,11 @@
 //! A discipline's entry in the registry, and a discipline with all its parameters decided.
 
 use crate::network::{Network, Weights};
+use crate::own::{FILE, Own};
 use crate::params::{Param, ParamKind, Value};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
+use std::sync::Arc;
 
 /// A discipline: what it is, what it can be told, what it can be asked.
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub struct Info {
     pub network: Option<&'static Network>,
     /// Parameters that say nothing beside, or without, another.
     pub rules: &'static [Rule],
+    /// The file that it is out of; none: it comes with the program.
+    pub own: Option<&'static Own>,
     /// The queues that are measured apart, in the order of the scheduler's own numbers from
     /// 0 on; none: all alike (hashed flows), or there is only one.
     pub queue_names: fn(&Spec) -> Vec<String>,
@@ -69,6 +73,7 @@ impl Info {
         ns3: false,
         network: None,
         rules: &[],
+        own: None,
         queue_names: no_queues,
     };
 
@@ -96,6 +101,13 @@ impl Info {
                 allowed: p.allowed(),
             }),
         }
+    }
+}
+
+/// Each is itself: files of a user's own may be called the same.
+impl PartialEq for Info {
+    fn eq(&self, other: &Info) -> bool {
+        std::ptr::eq(self, other)
     }
 }
 
@@ -218,9 +230,22 @@ pub struct Spec {
     weights: Option<Weights>,
 }
 
-/// A discipline's entry, as its name.
+/// A discipline's entry, as its name; of a file with what is in it, so that another process has it, too.
 fn name<S: Serializer>(info: &Info, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(info.name)
+    match info.own {
+        None => serializer.serialize_str(info.name),
+        Some(own) => OfFile { name: info.name.into(), text: own.text.clone() }.serialize(serializer),
+    }
+}
+
+/// A discipline of a file, for another process.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct OfFile {
+    /// Its name.
+    pub name: String,
+    /// What is in the file.
+    #[serde(with = "crate::shared")]
+    pub text: Arc<str>,
 }
 
 impl Spec {
@@ -282,6 +307,12 @@ impl Spec {
         })
     }
 
+    /// What results say of it: each parameter by its name, and of a file of a user's own the file.
+    pub fn parameters<C: FromIterator<(String, String)>>(&self) -> C {
+        let file = self.info.own.map(|own| (FILE.into(), format!("sha256:{}", own.sha256)));
+        self.shown().map(|(param, shown)| (param.name.to_string(), shown)).chain(file).collect()
+    }
+
     /// As `--aqm` and `attach` have it: the name, and those of its parameters that are to be `told`. Files have no word.
     pub fn words(&self, told: impl Fn(&Param, Value) -> bool) -> String {
         let mut words = self.info.name.to_string();
@@ -301,7 +332,7 @@ impl Spec {
 
 impl PartialEq for Spec {
     fn eq(&self, other: &Self) -> bool {
-        self.info.name == other.info.name
+        self.info == other.info
             && self.label == other.label
             && self.values == other.values
             && self.weights == other.weights

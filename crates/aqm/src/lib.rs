@@ -22,6 +22,7 @@ pub mod counters;
 mod disciplines;
 mod info;
 mod network;
+pub mod own;
 mod params;
 mod plain;
 pub mod shared;
@@ -30,7 +31,7 @@ pub use info::{Beside, Info, ParamError, Probe, Rule, Spec};
 pub use network::{Network, Tensor, Weights};
 pub use params::{ETHERNET_BYTES, FRAME_BYTES, MTU_BYTES, Param, ParamKind, Value, WIRE_BYTES};
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CString, c_char, c_int};
 
 /// Every discipline, in the order of lists and tables.
 pub fn registry() -> &'static [Info] {
@@ -166,6 +167,7 @@ unsafe extern "C" {
     fn qw_shim_weights(kind: c_int, block: *mut u64, weights: *const i16) -> usize;
     fn qw_shim_find(name: *const c_char) -> c_int;
     fn qw_shim_create(block: *mut u64, kind: c_int);
+    fn qw_shim_create_own(block: *mut u64, of: &'static own::Table);
     fn qw_shim_set(block: *mut u64, name: *const c_char, value: u64) -> c_int;
     fn qw_shim_init(block: *mut u64, now: u64);
     fn qw_shim_observe(block: *mut u64, now: u64, inputs: &mut [i32; POLICY_INPUTS]) -> usize;
@@ -224,12 +226,7 @@ impl Discipline {
         // The panics below mean that the registry and the headers disagree: a mistake
         // in this crate, which its tests rule out.
         let c = |name: &str| CString::new(name).expect("names have no NUL");
-        let kind = find_kind(&c(&spec.info.name.replace('-', "_")));
-        assert!(kind >= 0, "aqm/all.h lacks discipline {}", spec.info.name);
-        // Zeroed by the system: what a scheduler does not touch costs nothing.
-        let mut block = vec![0u64; qw_shim_size(kind).div_ceil(8)].into_boxed_slice();
-        // SAFETY: the block is zeroed, aligned and of the size that C asked for.
-        unsafe { qw_shim_create(block.as_mut_ptr(), kind) };
+        let mut block = created(spec.info);
         for (param, value) in spec.iter().filter(|(p, _)| p.kind != ParamKind::File) {
             // SAFETY: a created block and a C string.
             let set = unsafe { qw_shim_set(block.as_mut_ptr(), c(param.name).as_ptr(), param.encode(value)) };
@@ -238,24 +235,21 @@ impl Discipline {
         }
         if let Some(weights) = spec.weights() {
             // SAFETY: a created block; `Spec` has seen to the length.
-            unsafe { qw_shim_weights(kind, block.as_mut_ptr(), weights.values.as_ptr()) };
+            unsafe { qw_shim_weights(kind_of(spec.info), block.as_mut_ptr(), weights.values.as_ptr()) };
         }
         // SAFETY: a created block.
         unsafe { qw_shim_init(block.as_mut_ptr(), 0u64.wrapping_sub(ago_ns)) };
-        Discipline { info: spec.info, queues: qw_shim_queues(kind), block }
+        Discipline { info: spec.info, queues: Discipline::queues_of(spec.info), block }
     }
 
     /// Bytes of any instance, of which what it does not touch takes no memory, and its queues.
     pub fn size_of(info: &Info) -> (usize, u32) {
-        let name = CString::new(info.name.replace('-', "_")).unwrap_or_default();
-        let kind = find_kind(&name);
-        (qw_shim_size(kind), qw_shim_queues(kind))
+        (size_of_instance(info), Discipline::queues_of(info))
     }
 
     /// [`Discipline::queues`] of any instance.
     pub fn queues_of(info: &Info) -> u32 {
-        let name = CString::new(info.name.replace('-', "_")).unwrap_or_default();
-        qw_shim_queues(find_kind(&name))
+        qw_shim_queues(kind_of(info))
     }
 
     /// The parameters as `struct qw_X_params` has them: what another host of the same header, such as a BPF
@@ -282,6 +276,9 @@ impl Discipline {
 
     /// Where in the block and how long.
     fn part(&self, of_state: bool) -> (usize, usize) {
+        if let Some(own) = self.info.own {
+            return own.part(of_state);
+        }
         let mut bytes = 0;
         let at = qw_shim_part(self.block[0] as c_int, of_state.into(), &mut bytes);
         (at, bytes)
@@ -514,9 +511,8 @@ impl Seen {
 
 /// How many weights a discipline's learned policy has; 0: it has none.
 pub(crate) fn weights_of(info: &Info) -> usize {
-    let name = CString::new(info.name.replace('-', "_")).unwrap_or_default();
     // SAFETY: no block is touched.
-    unsafe { qw_shim_weights(find_kind(&name), std::ptr::null_mut(), std::ptr::null()) }
+    unsafe { qw_shim_weights(kind_of(info), std::ptr::null_mut(), std::ptr::null()) }
 }
 
 /// The weights of a learned policy in parameters as [`Discipline::params_bytes`] has them; None: it has no such policy, or
@@ -540,9 +536,35 @@ pub fn weights_in(info: &'static Info, params: &[u8]) -> Option<Vec<i16>> {
         .then(|| pairs.iter().map(|b| i16::from_ne_bytes(*b)).collect())
 }
 
-fn find_kind(name: &CStr) -> c_int {
+/// Which of the headers it is; -1: none of them, as it is of a file.
+fn kind_of(info: &Info) -> c_int {
+    let name = match info.own {
+        None => CString::new(info.name.replace('-', "_")).unwrap_or_default(),
+        Some(_) => CString::default(),
+    };
     // SAFETY: a C string.
     unsafe { qw_shim_find(name.as_ptr()) }
+}
+
+/// Bytes of an instance.
+fn size_of_instance(info: &Info) -> usize {
+    info.own.map_or_else(|| qw_shim_size(kind_of(info)), own::Own::size)
+}
+
+/// An instance whose parameters are still to be set.
+fn created(info: &Info) -> Box<[u64]> {
+    // Zeroed by the system: what a scheduler does not touch costs nothing.
+    let mut block = vec![0u64; size_of_instance(info).div_ceil(8)].into_boxed_slice();
+    if let Some(own) = info.own {
+        // SAFETY: the block is zeroed, aligned and of the size that the table says.
+        unsafe { qw_shim_create_own(block.as_mut_ptr(), own.table()) };
+        return block;
+    }
+    let kind = kind_of(info);
+    assert!(kind >= 0, "aqm/all.h lacks discipline {}", info.name);
+    // SAFETY: the block is zeroed, aligned and of the size that C asked for.
+    unsafe { qw_shim_create(block.as_mut_ptr(), kind) };
+    block
 }
 
 #[cfg(test)]
@@ -588,6 +610,6 @@ mod tests {
             POLICY_ONE as usize,
             MTU_BYTES as usize,
         ];
-        assert_eq!(theirs, ours);
+        assert_eq!(theirs, [&ours[..], &own::LAYOUT].concat());
     }
 }

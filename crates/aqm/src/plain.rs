@@ -34,10 +34,18 @@ impl<'de> Deserialize<'de> for params::Value {
     }
 }
 
+/// A discipline: one that the program has by its name, or a file.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Known {
+    Name(String),
+    File(info::OfFile),
+}
+
 /// [`info::Spec`] as it is read.
 #[derive(Deserialize)]
 struct Spec {
-    info: String,
+    info: Known,
     label: String,
     values: Vec<params::Value>,
     weights: Option<Weights>,
@@ -46,8 +54,14 @@ struct Spec {
 impl<'de> Deserialize<'de> for info::Spec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<info::Spec, D::Error> {
         let read = Spec::deserialize(deserializer)?;
-        let unknown = || D::Error::custom(format!("\"{}\" is no discipline", read.info));
-        let info = crate::find(&read.info).ok_or_else(unknown)?;
+        let info = match &read.info {
+            Known::Name(name) => {
+                crate::find(name).ok_or_else(|| D::Error::custom(format!("\"{name}\" is no discipline")))?
+            }
+            Known::File(file) => {
+                crate::own::load(&format!("./{}.h", file.name), &file.text).map_err(D::Error::custom)?
+            }
+        };
         if read.values.len() != info.params.len() {
             let (values, params) = (read.values.len(), info.params.len());
             return Err(D::Error::custom(format!("{values} values for {params} parameters")));

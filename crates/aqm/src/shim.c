@@ -8,11 +8,17 @@
 #include <string.h>
 
 #include "all.h"
+#include "own/table.h"
 
 #define QW_ALL(X) QW_DISCIPLINES(X) QW_SCHEDULERS(X)
 
 #define KIND(x, X) KIND_##X,
 enum { QW_ALL(KIND) KINDS };
+
+/* A file of a user's own, whose instance has the table of what is in it. */
+#define KIND_OWN KINDS
+#define OWN(h) (((const struct qw_own_head *)(const void *)(h))->of)
+#define AS_OWN(h) ((struct qw_own_head *)(void *)(h))
 
 struct head {
 	qw_u64 kind;
@@ -56,6 +62,16 @@ const size_t qw_shim_layout[] = {
 	QW_QUEUEPILOT_INPUTS,
 	QW_QUEUEPILOT_ONE,
 	QW_MTU,
+	sizeof(struct qw_own_range),
+	sizeof(struct qw_own_help),
+	sizeof(struct qw_own_shown),
+	sizeof(struct qw_own),
+	offsetof(struct qw_own, about),
+	offsetof(struct qw_own, shown),
+	offsetof(struct qw_own, probe),
+	sizeof(struct qw_own_head),
+	offsetof(struct qw_own_head, of),
+	QW_RATIO,
 };
 const size_t qw_shim_layouts = sizeof(qw_shim_layout) / sizeof(size_t);
 
@@ -118,6 +134,13 @@ void qw_shim_create(struct head *h, int kind)
 	h->kind = (qw_u64)kind;
 }
 
+/* The same of a file of a user's own; its memory is of the table's size. */
+void qw_shim_create_own(struct head *h, const struct qw_own *of)
+{
+	h->kind = KIND_OWN;
+	AS_OWN(h)->of = of;
+}
+
 static int within(qw_u64 v, qw_u64 least, qw_u64 most)
 {
 	return v >= least && v <= most;
@@ -146,6 +169,8 @@ int qw_shim_set(struct head *h, const char *name, qw_u64 v)
 		QW_##X##_PARAMS(PARAM) return 0;          \
 	}
 		QW_ALL(SET)
+	case KIND_OWN:
+		return OWN(h)->set(AS_OWN(h), name, v);
 	}
 	return 0;
 }
@@ -158,6 +183,9 @@ void qw_shim_init(struct head *h, qw_u64 now)
 		qw_##x##_init(&AS(x, h)->s, &AS(x, h)->p, now); \
 		break;
 		QW_ALL(INIT)
+	case KIND_OWN:
+		OWN(h)->init(AS_OWN(h), now);
+		break;
 	}
 }
 
@@ -315,6 +343,8 @@ struct qw_verdict qw_shim_enqueue(struct head *h, qw_u64 now,
 	case KIND_##X:   \
 		return enqueue_##x(h, now, q, k, random, queue);
 		QW_ALL(TO_ENQUEUE)
+	case KIND_OWN:
+		return OWN(h)->enqueue(AS_OWN(h), now, q, k, random);
 	}
 	return qw_pass();
 }
@@ -329,6 +359,8 @@ struct qw_verdict qw_shim_dequeue(struct head *h, qw_u64 now,
 	case KIND_##X:   \
 		return dequeue_##x(h, now, q, k, queue);
 		QW_ALL(TO_DEQUEUE)
+	case KIND_OWN:
+		return OWN(h)->dequeue(AS_OWN(h), now, q, k);
 	}
 	return qw_pass();
 }
@@ -387,6 +419,9 @@ void qw_shim_idle(struct head *h, qw_u64 now)
 		qw_##x##_idle(&AS(x, h)->s, &AS(x, h)->p, now); \
 		break;
 		QW_ALL(IDLE)
+	case KIND_OWN:
+		OWN(h)->idle(AS_OWN(h), now);
+		break;
 	}
 }
 
@@ -450,6 +485,8 @@ double qw_shim_probe(const struct head *h, size_t i)
 		QW_##X##_PROBES(PROBE) return 0;                \
 	}
 		QW_ALL(PROBES)
+	case KIND_OWN:
+		return OWN(h)->probe((const struct qw_own_head *)(const void *)h, i);
 	}
 	return 0;
 }

@@ -54,8 +54,10 @@ pub enum Command {
     List(List),
     /// Explain a discipline or a congestion control
     Explain(Explain),
-    /// Check a scenario file and say in words what would run
+    /// Check a scenario file, or a discipline of your own, and say what would run
     Check(Check),
+    /// Write a file to begin with: a discipline of your own
+    New(New),
     /// Say what will work on this machine: kernel, rights, a device
     Doctor(Doctor),
     /// Make a discipline the root qdisc of a device
@@ -123,7 +125,7 @@ pub struct Compare {
     /// Flows: COUNTxCONTROL for TCP, COUNTxcbr:RATE and COUNTxpoisson:RATE for UDP
     #[arg(long, value_name = "LIST")]
     pub flows: Option<String>,
-    /// Disciplines to compare [default: droptail,codel,pie,titrate]
+    /// Disciplines to compare, or your own files (./late.h) [default: droptail,codel,pie,titrate]
     #[arg(long, value_name = "LIST")]
     pub aqm: Option<String>,
     /// Buffer: bytes (45kb), packets (1000p) or rate times mean RTT (2bdp) [default: 2bdp]
@@ -598,11 +600,36 @@ pub struct Explain {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  queuewright check examples/home.toml && echo it would run")]
+  queuewright check examples/home.toml && echo it would run
+  queuewright check ./late.h")]
 pub struct Check {
-    /// Scenario file (docs/scenario.md), or - for standard input
+    /// Scenario file (docs/scenario.md), or - for standard input; or a discipline of your own (docs/own.md), which is tried with random
+    /// packets
     #[arg(value_name = "FILE")]
     pub scenario: PathBuf,
+}
+
+/// `new`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The file can be used as it is: it is a small discipline. No file is overwritten.
+
+Examples:
+  queuewright new discipline late
+  queuewright check ./late.h
+  queuewright compare --rate 50mbit --rtt 20ms --flows 4xcubic --aqm codel,./late.h")]
+pub struct New {
+    /// What to write
+    #[arg(value_enum)]
+    pub what: Kind,
+    /// Its name, and the file's: NAME.h
+    pub name: String,
+}
+
+/// What `new` writes.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Kind {
+    Discipline,
 }
 
 /// `doctor`

@@ -8,6 +8,7 @@ mod compare;
 mod cost;
 pub mod doing;
 mod linux;
+mod own;
 mod packetdrill;
 mod replay;
 mod reproduce;
@@ -150,6 +151,8 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Packetdrill(p) => packetdrill::packetdrill(&p),
         Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),
         Command::Explain(e) => print(&catalog::explain(&e.name).map_err(Failure::Input)?),
+        Command::New(n) => own::new(n.what, &n.name),
+        Command::Check(c) if own::is_file(&c.scenario) => own::check(&c.scenario),
         Command::Check(c) => {
             reading(&c.scenario);
             let scenario = heard(Scenario::read(&c.scenario)?);

@@ -41,6 +41,12 @@ fn spec_of(text: &str, rate: u64, learned: bool) -> Result<Spec, Failure> {
     if text.contains(',') {
         return Err(Failure::Input(format!("{text:?}: one discipline is needed here, not a list")));
     }
+    // Before anything of it is compiled, and run, as root.
+    if text.split(':').next().is_some_and(queuewright_aqm::own::is_file) {
+        return Err(Failure::Input(format!(
+            "{text:?}: a file of your own, which the simulator alone runs as yet"
+        )));
+    }
     // A policy in the kernel counts by the link, if that is known. An agent does so for itself: what it finds attached stays what it was
     // when the rate is set.
     let counts =

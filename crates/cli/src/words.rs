@@ -71,8 +71,8 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
 /// A discipline, its parameters and when they change.
 fn in_words(d: &Discipline) -> String {
     let mut line = d.label.clone();
-    if d.label != d.name {
-        let _ = write!(line, ": {}", d.name);
+    if d.label != d.written() {
+        let _ = write!(line, ": {}", d.written());
     }
     if !d.settings.is_empty() {
         let _ = write!(line, " with {}", settings(&d.settings));

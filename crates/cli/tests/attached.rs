@@ -444,7 +444,11 @@ fn loses_its_agent() {
         if !rate.is_empty() {
             let text = works(&["status", "v0"]);
             assert!(!text.contains("missing") && text.contains(rate), "{mend:?}: {text}");
-            assert!(params() == before, "{mend:?} leaves an action");
+            let mended = params();
+            works(&["detach", "v0"]);
+            // As if it had been attached so: a policy counts by its link's rate.
+            works(&["attach", "v0", "queuepilot", "--rate", rate, "--front"]);
+            assert!(params() == mended, "{mend:?} leaves an action");
             works(&["detach", "v0"]);
         }
     }

@@ -75,6 +75,7 @@ fn help_of_every_command() {
         "list",
         "explain",
         "check",
+        "new",
         "completions",
         "doctor",
         "attach",
@@ -264,6 +265,14 @@ fn wrong_uses() {
         ("", &["run", "small.toml", "--aqm", "pi"]),
         ("", &["run", "small.toml", "--out", "file/below"]),
         ("", &["check", "typo.toml"]),
+        ("", &["check", "missing.h"]),
+        ("", &["new", "discipline"]),
+        ("", &["new", "disciplin", "late"]),
+        ("", &["new", "discipline", "Late"]),
+        ("", &["new", "discipline", "../late"]),
+        ("", &["new", "discipline", "codel"]),
+        ("link", &["--aqm", "late.h"]),
+        ("link", &["--aqm", "./late.h"]),
         ("", &["explain"]),
         ("", &["explain", "codle"]),
         ("", &["explain", "something"]),
@@ -489,6 +498,7 @@ fn man_pages_for_every_command() {
         "-export",
         "-keep",
         "-list",
+        "-new",
         "-packetdrill",
         "-reproduce",
         "-run",
@@ -1457,4 +1467,111 @@ fn the_readme_s_answer_is_the_command_s() {
     fs::write(dir.path().join("home.toml"), text).expect("home.toml");
     let out = output(dir.path(), &["check", "home.toml"]);
     assert_eq!(String::from_utf8_lossy(&out.stderr).trim_end(), said);
+}
+
+/// A discipline of the user's own, with the program alone: written, checked, changed, run, and wrong.
+#[test]
+fn a_discipline_of_ones_own() {
+    let dir = folder();
+    let at = dir.path();
+    let cache = at.join("cache");
+    let said = |args: &[&str]| {
+        let mut command = queuewright(at, args);
+        let out =
+            command.env("XDG_CACHE_HOME", &cache).env_remove("QUEUEWRIGHT_OWN").output().expect("it starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (out.status.code(), text(&out.stdout), text(&out.stderr))
+    };
+    let (code, words, _) = said(&["new", "discipline", "late"]);
+    assert!(code == Some(0) && words.contains("queuewright check ./late.h"), "{words}");
+    let (code, _, error) = said(&["new", "discipline", "late"]);
+    assert_eq!((code, &error[..]), (Some(2), "error: ./late.h is there already\n"));
+    let (code, words, error) = said(&["check", "./late.h"]);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(words.contains("target  longest wait that passes (default 20ms, 0s .. 10s)"), "{words}");
+    assert!(words.contains("20000 sequences: "), "{words}");
+    let compare = [
+        "compare",
+        "--rate",
+        "20mbit",
+        "--rtt",
+        "20ms",
+        "--flows",
+        "2xcubic",
+        "--duration",
+        "2s",
+        "--json",
+        "--out",
+        "kept",
+        "--aqm",
+    ];
+    let of = |aqm: &'static str| said(&[&compare[..], &[aqm]].concat());
+    let (code, results, error) = of("codel,./late.h,./late.h:target=2ms:label=mine");
+    assert_eq!(code, Some(0), "{error}");
+    let results = json(&results);
+    assert_eq!(results["runs"][2]["discipline"], "mine");
+    assert_eq!(results["runs"][2]["parameters"]["target"], "2ms");
+    let id = results["runs"][1]["parameters"]["file"].as_str().expect("its hash");
+    assert!(id.starts_with("sha256:") && id.len() == 71, "{id}");
+    assert_eq!(results["scenario"]["queue"]["disciplines"][1]["name_sha256"], id[7..]);
+    // The folder stands alone, and is run again by who allows it.
+    let latest = at.join("kept/latest");
+    assert!(latest.join("late.h").exists());
+    let again = ["run", "kept/latest/scenario.toml", "--json"];
+    let (code, _, error) = said(&again);
+    assert!(code == Some(2) && error.contains("set QUEUEWRIGHT_OWN=1"), "{error}");
+    let out = queuewright(at, &again)
+        .env("QUEUEWRIGHT_OWN", "1")
+        .env("XDG_CACHE_HOME", &cache)
+        .output()
+        .expect("it starts");
+    assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+    // What the simulator alone runs.
+    let (code, _, error) = said(&["attach", "lo", "./late.h"]);
+    assert!(code == Some(2) && error.contains("the simulator alone runs as yet"), "{error}");
+
+    let late = fs::read_to_string(at.join("late.h")).expect("it is there");
+    let passes = "return qw_mark_or_drop(k, p->ecn != 0, QW_REASON_SOJOURN);";
+    for (piece, bad, why) in [
+        (passes, "return qw_pas();", "./late.h:58:"),
+        // What only `check` finds.
+        (passes, "int unused = 0; return qw_pass();", "unused variable 'unused'"),
+        (
+            passes,
+            "struct qw_verdict v = { QW_MARK, QW_REASON_SOJOURN }; return v;",
+            "it marks a packet whose sender has no ECN",
+        ),
+        (passes, "return qw_drop(QW_REASON_NONE);", "it marks or drops without a reason"),
+        (
+            passes,
+            "static qw_u32 n; return n++ % 2 ? qw_drop(QW_REASON_EARLY) : qw_pass();",
+            "it has variables of its own",
+        ),
+        (
+            passes,
+            "((struct qw_late_params *)(void *)(qw_u64)p)->ecn = 3; return qw_pass();",
+            "it writes to its parameters",
+        ),
+        (
+            passes,
+            "return q->bytes / (q->packets % 2) ? qw_pass() : qw_drop(QW_REASON_EARLY);",
+            "late.h:58:18: division by zero",
+        ),
+        (
+            "qw_over_limit(q, k) ? qw_drop(QW_REASON_LIMIT) : qw_pass()",
+            "qw_pass()",
+            "lets in what the buffer cannot hold",
+        ),
+        (
+            "s->sojourn_ns = now - k->enqueue_ns;",
+            "(&s->sojourn_ns)[q->packets] = now - k->enqueue_ns;",
+            "./late.h:54",
+        ),
+    ] {
+        assert_eq!(late.matches(piece).count(), 1, "{piece}");
+        fs::write(at.join("late.h"), late.replace(piece, bad)).expect("a file");
+        let (code, words, error) = said(&["check", "./late.h"]);
+        assert!(code == Some(2) && error.contains(why), "{bad}\n{words}{error}");
+        assert!(error.lines().count() == 1 && error.len() < 500, "{error}");
+    }
 }

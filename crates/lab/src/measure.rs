@@ -39,7 +39,7 @@ pub fn run(spec: &RunSpec, raw: &Raw, wall_s: f64) -> results::Run {
     let transfers = seen.transfers();
     let mut run = results::Run {
         discipline: spec.discipline.label.clone(),
-        parameters: spec.discipline.shown().map(|(p, shown)| (p.name.to_string(), shown)).collect(),
+        parameters: spec.discipline.parameters(),
         seed: spec.seed,
         engine: "linux".into(),
         kernel: match raw.maps.is_empty() {

@@ -41,6 +41,9 @@ pub type Refused = (Option<&'static str>, String);
 /// The qdisc of a port.
 pub fn qdisc(port: &PortSpec, origin: QdiscOrigin) -> Result<Qdisc, Refused> {
     let name = port.discipline.info.name;
+    if port.discipline.info.own.is_some() {
+        return Err((None, format!("{name} is a file of your own, which the simulator alone runs as yet")));
+    }
     match is_ours(name, origin) {
         true => ours(port),
         false => kernels(port),

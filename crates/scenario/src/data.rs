@@ -86,6 +86,11 @@ impl Files {
         Ok((file, of))
     }
 
+    /// Has what `node` names so come with the scenario?
+    pub fn brings(&self, node: &Node, given: &str) -> bool {
+        self.carried.contains_key(&self.path(node, given))
+    }
+
     /// Where a file is that `node` names so. A path on the command line, or of a program, starts from the current folder.
     fn path(&self, node: &Node, given: &str) -> PathBuf {
         match node.place {

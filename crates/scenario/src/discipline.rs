@@ -5,6 +5,7 @@ use crate::data::Files;
 use crate::error::{Error, suggest};
 use crate::model::{Change, Discipline};
 use crate::node::{Node, Value};
+use crate::own;
 use crate::params::{out_of_range, setting};
 use crate::setting::Setting;
 use crate::units::{Size, Unit};
@@ -21,7 +22,6 @@ pub(crate) struct ScenarioContext<'a> {
 
 /// Reads one entry; also whether it has a label of its own.
 pub(crate) fn read(node: &Node, around: ScenarioContext<'_>) -> Result<(Discipline, bool), Error> {
-    let names = || aqm::registry().iter().map(|i| i.name);
     let (name_node, entries) = match &node.value {
         Value::Table(entries) => {
             let name = entries.iter().find(|(k, _)| k == "name").ok_or_else(|| {
@@ -35,14 +35,12 @@ pub(crate) fn read(node: &Node, around: ScenarioContext<'_>) -> Result<(Discipli
         Value::Text(text) => text.as_str(),
         _ => "",
     };
-    let info = aqm::find(name)
-        .ok_or_else(|| name_node.error(format!("not a discipline{}", suggest(name, names()))))?;
-    let mut discipline = Discipline {
-        name: info.name,
-        label: info.name.to_string(),
-        settings: Vec::new(),
-        changes: Vec::new(),
+    let (info, file) = match aqm::own::is_file(name) {
+        true => own::read(name_node, around.files).map(|(info, file)| (info, Some(file)))?,
+        false => (aqm::find(name).ok_or_else(|| unknown(name_node, name))?, None),
     };
+    let mut discipline =
+        Discipline { info, file, label: info.name.to_string(), settings: Vec::new(), changes: Vec::new() };
     let mut labelled = false;
     for (key, value) in entries {
         match key.as_str() {
@@ -62,6 +60,17 @@ pub(crate) fn read(node: &Node, around: ScenarioContext<'_>) -> Result<(Discipli
     in_order(&mut discipline.settings, info);
     check_rules(info, &discipline.settings, entries)?;
     Ok((discipline, labelled))
+}
+
+fn unknown(node: &Node, name: &str) -> Error {
+    match name.ends_with(".h") {
+        true => node
+            .error(format!("not a discipline; for a file of your own write its folder, too: \"./{name}\"")),
+        false => {
+            let names = aqm::registry().iter().map(|i| i.name);
+            node.error(format!("not a discipline{}", suggest(name, names)))
+        }
+    }
 }
 
 /// In the registry's order: a table has none.
@@ -198,7 +207,7 @@ fn check_rules(
 
 /// Name and settings, to tell variants of a discipline apart: `static threshold=1bdp`.
 pub(crate) fn describe(discipline: &Discipline) -> String {
-    let mut out = discipline.name.to_string();
+    let mut out = discipline.info.name.to_string();
     for (name, setting) in &discipline.settings {
         out.push_str(&format!(" {name}={}", setting.show()));
     }

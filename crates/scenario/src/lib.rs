@@ -42,6 +42,7 @@ pub mod limits;
 mod memory;
 mod model;
 mod node;
+mod own;
 pub mod packet;
 mod params;
 mod plain;
@@ -79,6 +80,7 @@ pub use model::{
     TrafficModel,
 };
 pub use node::too_many_items;
+pub use own::CONSENT as OWN_CONSENT;
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
 pub use python::python_types;

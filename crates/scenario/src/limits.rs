@@ -54,6 +54,9 @@ pub const HELD: Limit =
     Limit { of: "data files of a scenario together, as held in memory", bytes: 128 * MB, ..PLAIN };
 /// Policies.
 pub const POLICY: Limit = Limit { of: "policy", bytes: 4 * MB, ..JSON };
+/// Disciplines of a user's own.
+pub const OWN: Limit =
+    Limit { of: "header of your own (`./late.h`)", bytes: queuewright_aqm::own::MAX_BYTES, ..PLAIN };
 /// Each data file beside an experiment.
 pub const DATA: Limit = Limit { of: "data file of an experiment", bytes: 64 * MB, ..PLAIN };
 /// A folder of experiments.
@@ -80,7 +83,7 @@ pub const SHOWN_SEEDS: usize = 5;
 pub const SHOWN_SAMPLES: usize = 2000;
 
 /// All of them, as the page has them.
-const ALL: [&Limit; 19] = [
+const ALL: [&Limit; 20] = [
     &TOML,
     &JSON,
     &TRACE,
@@ -91,6 +94,7 @@ const ALL: [&Limit; 19] = [
     &CAPTURE,
     &HELD,
     &POLICY,
+    &OWN,
     &DATA,
     &EXPERIMENTS,
     &KEPT_RUNS,

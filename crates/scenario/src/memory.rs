@@ -380,8 +380,8 @@ impl Scenario {
         let own = port.discipline.as_ref().map_or(&self.disciplines[..], std::slice::from_ref);
         let flows: f64 =
             self.flows.iter().zip(traffic).filter(|(f, _)| crosses(f)).map(|(_, t)| t.come).sum();
-        let tables = own.iter().filter_map(|d| queuewright_aqm::find(d.name)).map(|info| {
-            let (bytes, queues) = queuewright_aqm::Discipline::size_of(info);
+        let tables = own.iter().map(|d| {
+            let (bytes, queues) = queuewright_aqm::Discipline::size_of(d.info);
             // What is not touched takes nothing: flows touch a page or two.
             let touched = (bytes as f64 / 10.0 + flows * 8192.0).min(bytes as f64);
             touched + f64::from(queues) * QUEUE_ENDS

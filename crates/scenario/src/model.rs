@@ -14,6 +14,7 @@ use crate::sizes::Sizes;
 use crate::stack::{SendBuffer, Stack};
 use crate::trace::mean_rate;
 use crate::units::{MILLION, Range, Size};
+use queuewright_aqm::Info;
 use queuewright_cca::Kind;
 use queuewright_results::quality::qoo::Profile;
 use serde::{Deserialize, Serialize};
@@ -182,8 +183,10 @@ pub enum TrafficModel {
 /// A discipline with the parameters that the scenario sets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Discipline {
-    /// Name in the registry.
-    pub name: &'static str,
+    /// Which discipline.
+    pub info: &'static Info,
+    /// The file that it is out of; none: the program has it.
+    pub file: Option<DataFile>,
     /// Name in results, unique in the scenario.
     pub label: String,
     /// Parameters that differ from the registry's default, in the order written.

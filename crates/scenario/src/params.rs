@@ -94,7 +94,7 @@ pub(crate) fn resolve(
     bdp_bytes: u64,
     packet_bytes: u64,
 ) -> Result<Spec, (String, String)> {
-    let mut spec = defaults(discipline)?;
+    let mut spec = Spec::new(discipline.info);
     spec.label.clone_from(&discipline.label);
     for (name, setting) in &discipline.settings {
         decide(&mut spec, name, setting, bdp_bytes, packet_bytes).map_err(|e| (name.to_string(), e))?;
@@ -144,7 +144,7 @@ fn in_order(spec: &Spec) -> Result<(), (String, String)> {
 /// same.
 pub(crate) fn as_the_kernels(discipline: &Discipline, spec: &mut Spec) {
     let told = discipline.settings.iter().any(|(name, _)| *name == "idle_clock");
-    if ["red", "choke"].contains(&discipline.name) && !told {
+    if ["red", "choke"].contains(&discipline.info.name) && !told {
         let set = spec.set("idle_clock", aqm::Value::Choice("never"));
         debug_assert!(set.is_ok(), "{set:?}");
     }
@@ -172,7 +172,7 @@ pub(crate) fn resolve_changes(
     bdp_bytes: u64,
     packet_bytes: u64,
 ) -> Result<Vec<spec::Change>, (String, String)> {
-    let mut spec = defaults(discipline)?;
+    let mut spec = Spec::new(discipline.info);
     let mut changes = Vec::new();
     for (i, change) in discipline.changes.iter().enumerate() {
         for (name, setting) in &change.settings {
@@ -183,11 +183,6 @@ pub(crate) fn resolve_changes(
         in_order(&spec).map_err(|(name, e)| (format!("set[{i}].{name}"), e))?;
     }
     Ok(changes)
-}
-
-fn defaults(discipline: &Discipline) -> Result<Spec, (String, String)> {
-    let info = aqm::find(discipline.name);
-    info.map(Spec::new).ok_or_else(|| ("name".into(), "is not a discipline".into()))
 }
 
 /// Decides one parameter; its value, or what is wrong with it.

@@ -54,6 +54,7 @@ pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
     let node = queue.need("disciplines")?;
     let disciplines = all_disciplines(node, around)?;
     check_ports(&port_nodes, &ports, node, &disciplines)?;
+    check_names(node, ports.iter().filter_map(|p| p.discipline.as_ref()).chain(&disciplines))?;
     let most: u64 = flows.iter().map(|f| f.count.max).sum();
     let runs = disciplines.len() * run.seeds.len();
     if runs > MAX_RUNS || most * runs as u64 > MAX_ALL_FLOWS {
@@ -399,9 +400,9 @@ fn all_disciplines(node: &Node, around: ScenarioContext<'_>) -> Result<Vec<Disci
     // A discipline that is there once is called by its name; variants of one are
     // called by what sets them apart.
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    all.iter().for_each(|(d, _): &(Discipline, bool)| *counts.entry(d.name).or_default() += 1);
+    all.iter().for_each(|(d, _): &(Discipline, bool)| *counts.entry(d.info.name).or_default() += 1);
     for (d, labelled) in &mut all {
-        if !*labelled && counts[d.name] > 1 {
+        if !*labelled && counts[d.info.name] > 1 {
             d.label = discipline::describe(d);
         }
     }
@@ -409,9 +410,9 @@ fn all_disciplines(node: &Node, around: ScenarioContext<'_>) -> Result<Vec<Disci
     for (i, (d, _)) in all.iter().enumerate() {
         if !labels.insert(d.label.as_str()) {
             let write = match items[i].place {
-                Place::Flag => format!("{}:label=another", d.name),
+                Place::Flag => format!("{}:label=another", d.written()),
                 Place::File { .. } | Place::Value => {
-                    format!("{{ name = \"{}\", label = \"another\" }}", d.name)
+                    format!("{{ name = \"{}\", label = \"another\" }}", d.written())
                 }
             };
             let message = format!("\"{}\" is there twice; give one a label of its own: {write}", d.label);
@@ -421,6 +422,23 @@ fn all_disciplines(node: &Node, around: ScenarioContext<'_>) -> Result<Vec<Disci
     Ok(all.into_iter().map(|(d, _)| d).collect())
 }
 
+/// Two files that are called the same: results could not tell them apart.
+fn check_names<'a>(node: &Node, all: impl Iterator<Item = &'a Discipline>) -> Result<(), Error> {
+    let mut files: BTreeMap<&str, &Discipline> = BTreeMap::new();
+    for own in all.filter(|d| d.file.is_some()) {
+        let first = files.entry(own.info.name).or_insert(own);
+        let path = |d: &'a Discipline| d.file.as_ref().map(|file| &file.path);
+        if path(first) != path(own) {
+            return Err(node.error(format!(
+                "{} and {} are two disciplines of one name; give one of the files another name",
+                first.written(),
+                own.written()
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Ports whose own discipline, or all of whose disciplines together, make no sense.
 fn check_ports(
     nodes: &[&Node],
@@ -428,22 +446,20 @@ fn check_ports(
     compared: &Node,
     disciplines: &[Discipline],
 ) -> Result<(), Error> {
-    let needs_pool = |name: &str| queuewright_aqm::find(name).is_some_and(|info| info.needs_pool);
-    let divides = |name: &str| format!("{name} divides a buffer that ports share");
+    let divides = |d: &Discipline| format!("{} divides a buffer that ports share", d.info.name);
     for (node, port) in nodes.iter().zip(ports) {
         if let (Some(own), Some(_)) = (&port.discipline, port.buffer)
-            && needs_pool(own.name)
+            && own.info.needs_pool
         {
             return Err(node.entry("discipline").error(format!(
                 "{}, and this port has one to itself; leave out its buffer, and write [shared]",
-                divides(own.name)
+                divides(own)
             )));
         }
     }
     for (node, port) in nodes.iter().zip(ports).filter(|(_, p)| p.police) {
         let here = port.discipline.as_ref().map_or(disciplines, std::slice::from_ref);
-        let polices = |name: &str| queuewright_aqm::find(name).is_some_and(|info| info.polices);
-        if let Some(other) = here.iter().find(|d| !polices(d.name)) {
+        if let Some(other) = here.iter().find(|d| !d.info.polices) {
             let known: Vec<&str> = queuewright_aqm::registry()
                 .iter()
                 .filter(|info| info.polices)
@@ -451,7 +467,7 @@ fn check_ports(
                 .collect();
             return Err(node.entry("police").error(format!(
                 "{} looks at packets as they leave the queue, and with police none has waited in it; {} do not",
-                other.name,
+                other.info.name,
                 known.join(", ")
             )));
         }
@@ -466,7 +482,7 @@ fn check_ports(
     // One link alone is a device with one port, which may be of interest by itself.
     if ports.len() > 1
         && theirs.all(|p| p.buffer.is_some())
-        && let Some(i) = disciplines.iter().position(|d| needs_pool(d.name))
+        && let Some(i) = disciplines.iter().position(|d| d.info.needs_pool)
     {
         let node = match &compared.value {
             Value::List(items) => items.get(i).unwrap_or(compared),
@@ -475,7 +491,7 @@ fn check_ports(
         return Err(node.error(format!(
             "{}, and no port that it would run at shares one; write [shared], and leave out the buffer of the \
              ports that share",
-            divides(disciplines[i].name)
+            divides(&disciplines[i])
         )));
     }
     Ok(())

@@ -20,6 +20,7 @@ pub fn json_schema() -> String {
     let names: Vec<&str> = aqm::registry().iter().map(|info| info.name).collect();
     let mut forms = vec![json!({ "enum": names })];
     forms.extend(aqm::registry().iter().map(discipline));
+    forms.extend(own());
     schema["definitions"] = json!({ "discipline": { "anyOf": forms } });
     schema.sort_all_objects();
     format!("{schema:#}\n")
@@ -125,6 +126,17 @@ fn length() -> String {
 /// A whole number, which may stand in quotes, too, and may be a range there.
 fn whole(number: Value) -> Value {
     any(vec![number, pattern(r"[0-9]+(\.\.[0-9]+)?")])
+}
+
+/// A file of a user's own, which says itself what its parameters are: bare, and as a table.
+fn own() -> [Value; 2] {
+    let path = json!({ "type": "string", "pattern": "/[^/]*\\.h$", "description": "a queue manager of your own (docs/own.md)" });
+    let table = json!({
+        "type": "object",
+        "properties": { "name": path, "label": form(&Form::Name) },
+        "required": ["name"],
+    });
+    [path, table]
 }
 
 /// A discipline's table.

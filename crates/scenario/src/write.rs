@@ -147,14 +147,17 @@ impl Scenario {
     }
 
     /// The scenario with the files that it reads beside it: traces as `trace.txt`,
-    /// `trace-2.txt` and so on, policies as `policy.json` likewise; and of which file each
+    /// `trace-2.txt` and so on, policies as `policy.json` likewise, headers of a user's own by their names; and of which file each
     /// of these is a copy.
     pub fn standing_alone(&self) -> (Scenario, Vec<(String, DataFile)>) {
         let mut copy = self.clone();
         let mut copies = Vec::new();
         copy.each_file(|stem, ending, file| {
             let from = file.clone();
-            file.given = name_of_copy(&mut copies, stem, ending, from);
+            file.given = match ending {
+                OWN => name_of_own(&mut copies, stem, from),
+                _ => name_of_copy(&mut copies, stem, ending, from),
+            };
         });
         (copy, copies)
     }
@@ -172,11 +175,16 @@ impl Scenario {
             }
         }
         let own = self.ports.iter_mut().filter_map(|p| p.discipline.as_mut());
-        for (_, setting) in own.chain(&mut self.disciplines).flat_map(|d| &mut d.settings) {
-            if let Setting::File(policy) = setting
-                && !policy.file.path.as_os_str().is_empty()
-            {
-                see("policy", "json", &mut policy.file);
+        for discipline in own.chain(&mut self.disciplines) {
+            if let Some(file) = &mut discipline.file {
+                see(discipline.info.name, OWN, file);
+            }
+            for (_, setting) in &mut discipline.settings {
+                if let Setting::File(policy) = setting
+                    && !policy.file.path.as_os_str().is_empty()
+                {
+                    see("policy", "json", &mut policy.file);
+                }
             }
         }
         for entry in &mut self.flows {
@@ -212,6 +220,20 @@ impl Scenario {
         let mut file = std::fs::File::create_new(folder.join("scenario.toml"))?;
         std::io::Write::write_all(&mut file, copy.to_toml().as_bytes())
     }
+}
+
+/// How files of a user's own end.
+const OWN: &str = "h";
+
+/// The name of a copy of a user's own header, which says what the discipline is called: none has that of another. It is written
+/// with its folder.
+fn name_of_own(copies: &mut Vec<(String, DataFile)>, stem: &str, file: DataFile) -> String {
+    let name = format!("{stem}.{OWN}");
+    let written = format!("./{name}");
+    if !copies.iter().any(|(known, _)| *known == name) {
+        copies.push((name, file));
+    }
+    written
 }
 
 /// The name of a copy among copies, each file once.
@@ -346,7 +368,10 @@ fn flows(entry: &Flows) -> Value {
 
 fn discipline(entry: &Discipline) -> Value {
     let mut o = Map::new();
-    o.insert("name".into(), json!(entry.name));
+    o.insert("name".into(), json!(entry.written()));
+    if let Some(file) = &entry.file {
+        o.insert("name_sha256".into(), json!(file.sha256));
+    }
     o.insert("label".into(), json!(entry.label));
     settings(&entry.settings, &mut o);
     if !entry.changes.is_empty() {

@@ -72,7 +72,7 @@ fn values_go_where_their_paths_lead() {
     assert_eq!(again("link.rate", "\"5mbit\""), LinkRate::Constant(5_000_000));
     let with = home().with_disciplines(r#"["pie:target=10ms", {"name": "codel"}]"#);
     let with = with.and_then(|d| d.scenario()).expect("a scenario");
-    assert_eq!(with.disciplines.iter().map(|d| d.name).collect::<Vec<_>>(), ["pie", "codel"]);
+    assert_eq!(with.disciplines.iter().map(|d| d.info.name).collect::<Vec<_>>(), ["pie", "codel"]);
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub enum Intake {
 
 /// A discipline's parameters as results have them.
 pub fn parameters(discipline: &Spec) -> BTreeMap<String, String> {
-    discipline.shown().map(|(param, shown)| (param.name.to_string(), shown)).collect()
+    discipline.parameters()
 }
 
 /// An output port.

@@ -21,6 +21,7 @@ mod linux;
 mod linux_rows;
 mod loss;
 mod measures;
+mod own;
 mod police;
 mod ports;
 mod probes;

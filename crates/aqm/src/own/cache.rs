@@ -1,0 +1,109 @@
+//! Where what was compiled is kept: a folder of the user's that nobody else can write to, or none.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The folder, held open, so that what was looked at is what is used.
+pub(super) struct Folder(File);
+
+/// Is it this user's, and can nobody else write to it?
+fn is_mine(meta: &Metadata) -> bool {
+    // SAFETY: it only asks.
+    meta.uid() == unsafe { libc::geteuid() } && meta.mode() & 0o022 == 0
+}
+
+impl Folder {
+    /// `$XDG_CACHE_HOME/queuewright/own`, or below `~/.cache`; none where there is no such place, or where it is another's.
+    pub fn open() -> Option<Folder> {
+        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
+        let path = base.join("queuewright/own");
+        // Root with the home of another makes nothing there that the other could not use.
+        let there = base.ancestors().find_map(|folder| std::fs::metadata(folder).ok())?;
+        // SAFETY: it only asks.
+        if there.uid() == unsafe { libc::geteuid() } {
+            DirBuilder::new().recursive(true).mode(0o700).create(&path).ok()?;
+        }
+        let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+        let folder = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+        let mine = folder.metadata().is_ok_and(|meta| is_mine(&meta) && meta.mode() & 0o077 == 0);
+        mine.then_some(Folder(folder))
+    }
+
+    /// Of what is in it.
+    fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd())).join(name)
+    }
+
+    /// What is kept by this name, whole and this user's.
+    pub fn kept(&self, name: &str) -> Option<PathBuf> {
+        let path = self.at(name);
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let meta = OpenOptions::new().read(true).custom_flags(flags).open(&path).ok()?.metadata().ok()?;
+        (meta.is_file() && is_mine(&meta)).then_some(path)
+    }
+
+    /// Keeps a file by this name, whole or not at all; where it is kept.
+    pub fn keep(&self, from: &Path, name: &str) -> Option<PathBuf> {
+        let part = self.at(unique(name));
+        let (path, mut to) =
+            (self.at(name), OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part).ok()?);
+        let copied = io::copy(&mut File::open(from).ok()?, &mut to).and_then(|_| to.sync_all());
+        match copied.and_then(|()| std::fs::rename(&part, &path)) {
+            Ok(()) => Some(path),
+            Err(_) => {
+                let _ = std::fs::remove_file(&part);
+                None
+            }
+        }
+    }
+}
+
+/// A name that nobody else gives.
+fn unique(stem: &str) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!(".{stem}.{}.{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A folder to compile in, gone with all that is in it when this is dropped.
+pub(super) struct Work(PathBuf);
+
+impl Work {
+    /// In the folder, or where temporary files are.
+    pub fn new(folder: Option<&Folder>) -> io::Result<Work> {
+        if let Some(folder) = folder
+            && let Ok(real) = std::fs::read_link(folder.at(""))
+        {
+            let path = real.join(unique("work"));
+            if DirBuilder::new().mode(0o700).create(&path).is_ok() {
+                return Ok(Work(path));
+            }
+        }
+        let template = std::env::temp_dir().join("queuewright-own-XXXXXX");
+        let mut bytes: Vec<u8> = std::os::unix::ffi::OsStringExt::into_vec(OsString::from(template));
+        bytes.push(0);
+        // SAFETY: a C string that may be written to.
+        if unsafe { libc::mkdtemp(bytes.as_mut_ptr().cast()) }.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        bytes.pop();
+        let path = PathBuf::from(<OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes));
+        std::fs::set_permissions(&path, Permissions::from_mode(0o700))?;
+        Ok(Work(path))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

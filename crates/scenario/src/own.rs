@@ -1,0 +1,41 @@
+//! Disciplines out of files of a user's own: `./late.h`. What is in such a file runs with the rights of who reads the scenario.
+
+use crate::data::{DataFile, Files};
+use crate::error::{Error, Place};
+use crate::limits;
+use crate::model::Discipline;
+use crate::node::Node;
+use queuewright_aqm::{Info, own};
+use std::ffi::OsStr;
+
+/// Who sets this to 1 lets scenario files name such files: a scenario may be anybody's, and is otherwise only read. On a command line, and
+/// in a program, it is the caller himself who names them.
+pub const CONSENT: &str = "QUEUEWRIGHT_OWN";
+
+/// Reads, compiles and loads the file that a discipline's name is.
+pub(crate) fn read(node: &Node, files: &Files) -> Result<(&'static Info, DataFile), Error> {
+    let given = node.text("the path of a header")?;
+    own::name(given).map_err(|e| node.error(e))?;
+    // What another process has sent along it was allowed to read.
+    let asked = matches!(node.place, Place::File { .. }) && !files.brings(node, given);
+    if asked && std::env::var_os(CONSENT).as_deref() != Some(OsStr::new("1")) {
+        return Err(node.error(format!(
+            "its code would run with all your rights, and a scenario may be anybody's; if you trust it, set {CONSENT}=1, or name the \
+             file yourself: --aqm {given}"
+        )));
+    }
+    let (file, info) = files.once(node, || {
+        let (file, bytes) = DataFile::read(node, files, "a header of your own", limits::OWN.bytes)?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| node.error("not UTF-8 text"))?;
+        let info = own::load(given, text).map_err(|e| node.error(e))?;
+        Ok((file, info, bytes.len()))
+    })?;
+    Ok((*info, file))
+}
+
+impl Discipline {
+    /// Its name as a scenario has it: that of the registry, or the path of its file.
+    pub fn written(&self) -> &str {
+        self.file.as_ref().map_or(self.info.name, |file| &file.given)
+    }
+}
