@@ -380,3 +380,16 @@ fn many_at_once_have_the_same() {
     let names: Vec<_> = kept.map(|e| e.file_name()).collect();
     assert_eq!(names.len(), 1, "{names:?}");
 }
+
+/// The page's example is a whole one.
+#[test]
+fn the_page_s_example_works() {
+    let folder = folder("page");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/own.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let (_, rest) = page.split_once("```c\n").expect("an example");
+    let (text, _) = rest.split_once("```").expect("its end");
+    let path = folder.join("late.h");
+    fs::write(&path, text).expect("a file");
+    assert_eq!(runs(&format!("{}:target=5ms", path.display())).expect("it is one").len(), 1);
+}
