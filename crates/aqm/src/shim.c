@@ -486,7 +486,8 @@ double qw_shim_probe(const struct head *h, size_t i)
 	}
 		QW_ALL(PROBES)
 	case KIND_OWN:
-		return OWN(h)->probe((const struct qw_own_head *)(const void *)h, i);
+		return OWN(h)->probe(
+			(const struct qw_own_head *)(const void *)h, i);
 	}
 	return 0;
 }
