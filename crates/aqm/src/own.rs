@@ -5,14 +5,17 @@
 mod cache;
 mod compile;
 mod elf;
+mod table;
 
 use crate::params::{Param, ParamKind, Value};
-use crate::{Info, Packet, Probe, Queue, Verdict};
+use crate::{Info, Probe};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+pub(crate) use table::Table;
+use table::{Help, Range, hex};
 
 /// Largest file, bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -39,77 +42,18 @@ pub struct Own {
     table: &'static Table,
 }
 
-/// Any instance, in C's hands.
-#[repr(C)]
-struct Head {
-    kind: u64,
-    of: *const Table,
-}
-
-// The structures of `own/table.h`.
-
-#[derive(Debug)]
-#[repr(C)]
-struct Range {
-    name: *const c_char,
-    shift: u64,
-    least: u64,
-    most: u64,
-}
-
-#[derive(Debug)]
-#[repr(C)]
-struct Help {
-    name: *const c_char,
-    about: *const c_char,
-    start: f64,
-    kind: u64,
-}
-
-#[derive(Debug)]
-#[repr(C)]
-struct Shown {
-    name: *const c_char,
-    unit: *const c_char,
-}
-
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct Table {
-    size: u64,
-    params_at: u64,
-    params_bytes: u64,
-    state_at: u64,
-    state_bytes: u64,
-    about: *const c_char,
-    ranges: *const Range,
-    helps: *const Help,
-    shown: *const Shown,
-    set: extern "C" fn(*mut Head, *const c_char, u64) -> c_int,
-    init: extern "C" fn(*mut Head, u64),
-    enqueue: extern "C" fn(*mut Head, u64, *const Queue, *const Packet, u32) -> Verdict,
-    dequeue: extern "C" fn(*mut Head, u64, *const Queue, *const Packet) -> Verdict,
-    idle: extern "C" fn(*mut Head, u64),
-    probe: extern "C" fn(*const Head, u64) -> f64,
-}
-
-// SAFETY: nobody writes to it, nor to what its pointers lead to.
-unsafe impl Sync for Table {}
-// SAFETY: as above.
-unsafe impl Send for Table {}
-
 /// Sizes and places that `qw_shim_layout` has of C's.
 #[cfg(test)]
 pub(crate) const LAYOUT: [usize; 10] = [
     size_of::<Range>(),
     size_of::<Help>(),
-    size_of::<Shown>(),
+    size_of::<table::Shown>(),
     size_of::<Table>(),
     std::mem::offset_of!(Table, about),
     std::mem::offset_of!(Table, shown),
     std::mem::offset_of!(Table, probe),
-    size_of::<Head>(),
-    std::mem::offset_of!(Head, of),
+    size_of::<table::Head>(),
+    std::mem::offset_of!(table::Head, of),
     // The last kind of `parameter`.
     6,
 ];
@@ -368,8 +312,4 @@ fn parameter(name: &'static str, range: &Range, help: &Help) -> Result<Param, St
             param.allowed()
         )),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::cache::{Folder, Work};
 use super::elf::variables;
-use super::{Table, hex};
+use super::table::{Table, hex};
 use sha2::{Digest, Sha256};
 use std::ffi::{CStr, CString};
 use std::fs::File;

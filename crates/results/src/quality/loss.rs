@@ -100,7 +100,7 @@ impl Events {
     /// A packet of a flow is dropped.
     #[inline]
     pub fn drop(&mut self, at_ns: u64, flow: u32) {
-        if self.all.last().is_none_or(|(began_ns, _)| at_ns - began_ns > self.round_ns) {
+        if self.all.last().is_none_or(|(began_ns, _)| at_ns.saturating_sub(*began_ns) > self.round_ns) {
             self.all.push((at_ns, 0));
         }
         let now = self.all.len() as u32;
