@@ -331,7 +331,7 @@ fn beside(case: u64, slip: Slip, seen: &mut Seen) {
             0 => dice.roll() % (9 * SEC),
             _ => dice.roll() % (2 * MS),
         };
-        if dice.roll() % 200 == 0 {
+        if dice.roll().is_multiple_of(200) {
             busy = [70, 105, 130, 180][dice.roll() as usize % 4];
         }
         if dice.roll() % 200 < busy {
@@ -342,7 +342,7 @@ fn beside(case: u64, slip: Slip, seen: &mut Seen) {
             let full = ours.held.len() as u64 >= room;
             seen.crowded += u64::from(full && linux.length < room);
             let matched = ours.choke.probe(4);
-            let theirs = if dice.roll() % 2 == 0 {
+            let theirs = if dice.roll().is_multiple_of(2) {
                 // As a replay has them.
                 let others = [dice.roll(), dice.roll(), dice.roll()].map(|n| (n >> 32) as u32);
                 others.iter().for_each(|n| assert!(ours.choke.tell(*n)));
@@ -696,7 +696,7 @@ fn what_the_host_throws_away_is_forgotten() {
         if step % 3 == 0 {
             host.transmit(step * MS, |_| {});
         }
-        if dice.roll() % 50 == 0 {
+        if dice.roll().is_multiple_of(50) {
             host.limit(step * MS, 1 + (dice.roll() % 10) as u32, 0);
             host.limit(step * MS, 0, 0);
         }
