@@ -89,6 +89,9 @@
 /* Whose ticks a host with a timer may make when they are due (qw.h). */
 #define QW_TIMED(X) X(queuepilot, QUEUEPILOT)
 
+/* Which take packets back that wait: nobody before the one that has them can. */
+#define QW_TAKES_BACK(X) X(choke, CHOKE)
+
 /* With several, whose order of service can be left to the host (qw.h). */
 #define QW_BY_CLASSES(X) X(santa, SANTA)
 

@@ -21,10 +21,11 @@
  * It departs from Linux further in that
  *  - numbers are 64 bits wide, times too;
  *  - thresholds follow the limit if the host changes it, and are 1 at least; an
- *    average has a weight also where tc gives up;
+ *    average has a weight also where tc gives up, or, from min = 1, takes one of
+ *    2^-27 and less, with which no average ever rises;
  *  - a burst too small for tc, and the idle link's clock, are as in red.h;
- *  - flows are told apart by the host's hash, where Linux compares addresses and
- *    ports;
+ *  - flows are told apart by the host's hash, where Linux compares a digest:
+ *    ports, protocol and addresses, of IPv6 half of the source's alone;
  *  - a draw is not repeated where 2^32 is no multiple of what it is among.
  */
 #ifndef QW_CHOKE_H
@@ -113,7 +114,8 @@ QW_PART int qw_choke_make(struct qw_choke *s QW_GIVEN,
 		max = min;
 	if (!burst)
 		burst = qw_div(2 * min + max, 3);
-	/* For a single packet tc takes a half; from two on no weight will do. */
+	/* For a single packet tc takes a half; from two on no weight will do, where
+	 * tc takes one that its doubles no longer tell from 0. */
 	if (min > 1 || burst > 1)
 		wlog = qw_red_wlog(min * avpkt, (qw_u32)burst,
 				   p->red.avpkt_bytes);
@@ -266,7 +268,8 @@ qw_choke_enqueue(struct qw_choke *s, const struct qw_choke_params *p,
 	v = qw_choke_decide(s, p, k, random);
 	s->told = 0;
 	/* The limit comes last in Linux, too: of the flow that was drawn two are
-	 * gone, whether or not there was room for the one that came. */
+	 * gone, whether or not there was room for the one that came. A full buffer
+	 * is the reason here (qw.h), where Linux counts an early drop. */
 	if (qw_over_limit(q, k) || s->tail - s->first >= QW_CHOKE_MOST)
 		v = qw_drop(QW_REASON_LIMIT);
 	if (v.action != QW_DROP)

@@ -32,6 +32,7 @@ fn main() {
             let timed = names(&all, "QW_TIMED");
             let schedulers = names(&all, "QW_SCHEDULERS");
             let by_classes = names(&all, "QW_BY_CLASSES");
+            let takes_back = names(&all, "QW_TAKES_BACK");
             let single = names(&all, "QW_DISCIPLINES");
             let alarm = |name: &str| -> Vec<String> {
                 timed.iter().filter(|n| *n == name).map(|_| "-DQW_ALARM".to_string()).collect()
@@ -48,7 +49,7 @@ fn main() {
                 }
                 compile(&clang, "qdisc", name, &defines, &object);
                 list += &entry(name, &object);
-                if schedulers.contains(name) && !by_classes.contains(name) {
+                if schedulers.contains(name) && !by_classes.contains(name) || takes_back.contains(name) {
                     continue;
                 }
                 let object = out.join(format!("front_{name}.o"));

@@ -174,10 +174,19 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
                 (min, 0) => (min, 3 * min),
                 told => told,
             };
-            // tc keeps the probability of a byte in 32 bits, and a rate of as many bytes a second.
-            let probability = of.real("probability");
-            if probability * 2f64.powi(32) <= max.saturating_sub(min) as f64 {
-                let key = ["max", "min"].into_iter().find(|key| of.int(key) > 0 && probability > 0.0);
+            // From a packet on tc takes weights that its doubles do not tell from 0.
+            if min <= of.int("avpkt") {
+                let usual = of.0.info.param("avpkt").map(|p| p.default);
+                let of_avpkt = (of.0.get("avpkt") != usual).then_some("avpkt");
+                return Err((
+                    of.told(&["min", "max"]).or(of_avpkt),
+                    "tc's RED has no average that stays below a min of one packet of avpkt".into(),
+                ));
+            }
+            // tc keeps the probability of a byte in 31 bits, and a rate of as many bytes a second as 32 hold.
+            let probability = of.below_one("probability")?;
+            if probability * 2f64.powi(31) <= max.saturating_sub(min) as f64 {
+                let key = of.told(&["max", "min"]).filter(|_| probability > 0.0);
                 let why = "tc takes no probability as small, between thresholds as far apart";
                 return Err((Some(key.unwrap_or("probability")), why.into()));
             }
@@ -253,21 +262,21 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             let max = or("max", counted / 4);
             let min = or("min", max / 3);
             let burst = or("burst", (2 * min + max) / 3);
-            let told = |keys: &[&'static str]| keys.iter().copied().find(|key| of.int(key) > 0);
             if min >= max || max > limit {
                 let why = format!(
                     "tc's choke takes only min below max, and max up to the limit: {min}, {max}, {limit}"
                 );
-                return Err((told(&["min", "max"]), why));
+                return Err((of.told(&["min", "max"]), why));
             }
-            if !has_weight(min, max, burst) {
+            // For min = 1 tc takes a weight that its doubles do not tell from 0.
+            if (min < 2 && burst > 1) || !has_weight(min, max, burst) {
                 let why = format!(
                     "Linux's choke has no average that a burst of {burst} leaves below min = {min} and that fits for max = {max}"
                 );
-                return Err((told(&["burst", "min", "max"]), why));
+                return Err((of.told(&["burst", "min", "max"]), why));
             }
             // tc keeps the probability of a byte in 31 bits, and a rate of as many bytes a second as 32 hold.
-            if of.real("probability") * 2f64.powi(31) <= ((max - min) * of.int("avpkt")) as f64 {
+            if of.below_one("probability")? * 2f64.powi(31) <= ((max - min) * of.int("avpkt")) as f64 {
                 let why = "tc takes no probability as small, between thresholds as far apart";
                 return Err((Some("probability"), why.into()));
             }
@@ -325,6 +334,19 @@ impl Words<'_> {
         match self.0.get(key) {
             Some(Value::Real(x)) => x,
             _ => 0.0,
+        }
+    }
+
+    /// The first of these that is told, where 0 says that it is not.
+    fn told(&self, keys: &[&'static str]) -> Option<&'static str> {
+        keys.iter().copied().find(|key| self.int(key) > 0)
+    }
+
+    /// A probability: of 1 tc makes 0 in 32 bits, and the kernel what is usual.
+    fn below_one(&self, key: &'static str) -> Result<f64, Refused> {
+        match self.real(key) {
+            one if one >= 1.0 => Err((Some(key), "tc takes none of 1; write 0.9999".into())),
+            below => Ok(below),
         }
     }
 

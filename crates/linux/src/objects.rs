@@ -90,7 +90,7 @@ pub(crate) fn open(info: &Info, host: Host, id: &str, settings: &Settings) -> Re
             false => {
                 let what = match host {
                     Host::Qdisc => "attached yet",
-                    Host::Front => "put in front of htb, which would have to serve its queues in its order",
+                    Host::Front => "put in front of htb, which would have to serve its queues in its order, or to give back what waits",
                 };
                 format!("{} cannot be {what}; these can: {}", info.name, host.names().join(", "))
             }

@@ -1,7 +1,6 @@
-use super::red::{ECN, IDLE_CLOCK_OR_NONE, MAX_RATE, MIN_AND_MAX};
+use super::red::{ECN, IDLE_CLOCK_OR_NONE, MIN_AND_MAX, bandwidth};
 use crate::{Info, Param, Probe};
 
-const MBIT: u64 = 1_000_000;
 /// `QW_CHOKE_MOST` of the header.
 const MOST: u64 = 131_071;
 
@@ -38,14 +37,7 @@ pub(super) const INFO: Info = Info {
             "tc-choke(8)",
         )
         .zero("auto"),
-        Param::rate(
-            "bandwidth",
-            "rate of the link, by which the average ages while the link is idle",
-            10 * MBIT,
-            1_000,
-            MAX_RATE,
-            "tc-red(8); tc's choke must be told",
-        ),
+        bandwidth("tc-red(8); tc's choke must be told"),
         ECN,
         IDLE_CLOCK_OR_NONE,
     ],

@@ -42,14 +42,7 @@ pub(super) const INFO: Info = Info {
             "tc-red(8)",
         )
         .zero("auto"),
-        Param::rate(
-            "bandwidth",
-            "rate of the link, by which the average ages while the link is idle",
-            10 * MBIT,
-            1_000,
-            MAX_RATE,
-            "tc-red(8)",
-        ),
+        bandwidth("tc-red(8)"),
         ECN,
         HARDDROP,
         NODROP,
@@ -98,6 +91,10 @@ pub(super) const HARDDROP: Param =
     Param::flag("harddrop", "with ecn: drop above max all the same", false, "Linux sch_red");
 pub(super) const NODROP: Param =
     Param::flag("nodrop", "with ecn: let pass what cannot be marked", false, "Linux sch_red");
+pub(super) const fn bandwidth(source: &'static str) -> Param {
+    let about = "rate of the link, by which the average ages while the link is idle";
+    Param::rate("bandwidth", about, 10 * MBIT, 1_000, MAX_RATE, source)
+}
 pub(super) const IDLE_CLOCK_OR_NONE: Param = Param::choice(
     "idle_clock",
     "how the average ages on an idle link: as meant; as tc and kernel have it, 15.6 times slower; or, as below htb, not",
