@@ -33,11 +33,11 @@ pub struct Recovery {
     pub rate_s: Distribution,
 }
 
-/// What a port carried from one change to the next (as for [`Recovery`]; the first from the warm-up's end, the last to the run's), and how long
-/// packets waited for it.
+/// What a port carried from one change to the next (as for [`Recovery`]; the first from the warm-up's end, the last to the last sample), and what
+/// waited for it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
-    /// Its number, from 1.
+    /// Its number, from 1, those left out counted.
     pub name: String,
     /// When it begins, s from the start of the run.
     pub from_s: f64,
@@ -47,10 +47,11 @@ pub struct Phase {
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
     pub rate_bps: f64,
-    /// Mean sojourn time by Little's law, of the samples of the queue in bytes over the rate, ms.
+    /// How long the link has to send for the mean queue at this rate, ms: the mean sojourn time, where none are dropped that have waited and the
+    /// queue neither grows nor falls.
     #[serde(with = "measure")]
     #[schemars(with = "Option<f64>")]
-    pub sojourn_ms: f64,
+    pub queue_ms: f64,
 }
 
 /// Changes (s, rising) that are one: the first and the last of them.
@@ -66,12 +67,14 @@ fn together(changes_s: &[f64]) -> Vec<(f64, f64)> {
     changes
 }
 
-/// The phases of a port's samples (see [`recovery`]); none where nothing changes after the warm-up. Those shorter than a second are left out.
+/// The phases of a port's samples (see [`recovery`]); none where nothing changes after the warm-up. Those shorter than a second are left out, and
+/// those in which no whole sample lies.
 pub fn phases(time_s: &[f64], queue: &[f64], rate: &[f64], changes_s: &[f64], warmup_s: f64) -> Vec<Phase> {
-    let Some(&end) = time_s.last() else { return Vec::new() };
+    let [first, second, .., end] = *time_s else { return Vec::new() };
+    let sample_s = second - first;
     let mut spans: Vec<(f64, f64)> = Vec::new();
     let mut from = warmup_s;
-    for (first, last) in together(changes_s).into_iter().filter(|(_, last)| (warmup_s..end).contains(last)) {
+    for (first, last) in together(changes_s).into_iter().filter(|(_, last)| *last > warmup_s && *last < end) {
         spans.push((from, first));
         from = last;
     }
@@ -79,16 +82,17 @@ pub fn phases(time_s: &[f64], queue: &[f64], rate: &[f64], changes_s: &[f64], wa
         return Vec::new();
     }
     spans.push((from, end));
-    let whole = spans.into_iter().filter(|(from, to)| to - from > TOGETHER_S - 1e-9);
     let of = |(i, (from_s, to_s)): (usize, (f64, f64))| {
-        let samples = |of: &[f64]| {
-            let at = |s: f64| time_s.partition_point(|t| *t <= s + 1e-9);
-            mean(&of[at(from_s)..at(to_s)])
-        };
-        let (bytes, rate_bps) = (samples(queue), samples(rate));
-        Phase { name: (i + 1).to_string(), from_s, to_s, rate_bps, sojourn_ms: 8e3 * bytes / rate_bps }
+        // A sample is of the time before it.
+        let until = |s: f64| time_s.partition_point(|t| *t < s);
+        let within = until(from_s + sample_s * (1.0 - 1e-6))..until(to_s + 1e-9);
+        if to_s - from_s <= TOGETHER_S - 1e-9 || within.is_empty() {
+            return None;
+        }
+        let (bytes, rate_bps) = (mean(&queue[within.clone()]), mean(&rate[within]));
+        Some(Phase { name: (i + 1).to_string(), from_s, to_s, rate_bps, queue_ms: 8e3 * bytes / rate_bps })
     };
-    whole.enumerate().map(of).collect()
+    spans.into_iter().enumerate().filter_map(of).collect()
 }
 
 /// Of a port: times of samples (the end of each, rising, s), with the queue (bytes) and the rate (bits a second) of each, and when something
@@ -189,14 +193,23 @@ mod tests {
         for (i, (phase, (from, to, rate, wait))) in found.iter().zip(expected).enumerate() {
             assert_eq!((phase.name.as_str(), phase.from_s, phase.to_s), (["1", "2", "3"][i], from, to));
             assert!((phase.rate_bps / rate - 1.0).abs() < 1e-9, "{phase:?}");
-            assert!((phase.sojourn_ms / wait - 1.0).abs() < 1e-9, "{phase:?}");
+            assert!((phase.queue_ms / wait - 1.0).abs() < 1e-9, "{phase:?}");
         }
-        // What changes only in the warm-up, or never, has no phases.
-        for changes in [&[1.0, 2.5][..], &[]] {
+        // What changes only in the warm-up, or as it ends, or never, has no phases.
+        for changes in [&[1.0, 2.5][..], &[4.0], &[]] {
             assert_eq!(phases(&time, &queue, &rate, changes, 4.0), []);
         }
+        // One that is too short is counted.
+        let found = phases(&time, &queue, &rate, &[4.4, 10.0], 4.0);
+        let spans: Vec<_> = found.iter().map(|p| (p.name.as_str(), p.from_s, p.to_s)).collect();
+        assert_eq!(spans, [("2", 4.4, 10.0), ("3", 10.0, 20.0)]);
+        // Samples of 3 s: those that lie whole within a phase count, none of 12 to 15 s, nor of 18 to 20 s.
+        let (time, rate) = ([0.0, 3.0, 6.0, 9.0, 12.0, 15.0, 18.0], [f64::NAN, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let found = phases(&time, &[1.0; 7], &rate, &[13.0, 17.0], 0.0);
+        let rates: Vec<_> = found.iter().map(|p| (p.name.as_str(), p.to_s, p.rate_bps)).collect();
+        assert_eq!(rates, [("1", 13.0, 2.5)]);
         // Nothing was sent: nobody knows how long.
-        assert!(phases(&time, &queue, &vec![0.0; 200], &[10.0], 4.0)[0].sojourn_ms.is_infinite());
+        assert!(phases(&time, &queue, &vec![0.0; 200], &[10.0], 4.0)[0].queue_ms.is_infinite());
     }
 
     /// What only wavers has nothing to come back from.

@@ -19,7 +19,7 @@ use std::fmt::Write;
 /// none at all any loss would be the whole.
 const LOST: [(&str, &str, bool); 6] = [
     (GOODPUT, "goodput", true),
-    // From the sender and back: of a wait of nothing any wait would be the whole.
+    // From the sender and back: against a wait of nothing any other would count as all.
     ("delay_ms", "delay", false),
     ("transfers.completed", "complete transfers", true),
     ("transfers.fct_s.all.p95", "completion, p95", false),

@@ -38,7 +38,7 @@ const OF_PORT: [Shown; 9] = [
 
 /// Of a port between two changes of its rate or of the load.
 const OF_PHASE: [Shown; 2] =
-    [shown("rate_bps", "rate", 1e-6, "Mbit/s"), shown("sojourn_ms", "wait", 1.0, "ms")];
+    [shown("rate_bps", "rate", 1e-6, "Mbit/s"), shown("queue_ms", "queue over rate", 1.0, "ms")];
 
 /// Of a run.
 const OF_RUN: [Shown; 7] = [
@@ -364,20 +364,22 @@ fn columns(store: &Store, member: usize) -> Vec<(String, String, f64)> {
     let mut out = Vec::new();
     let (ports, groups) = names(store, member);
     for port in &ports {
+        let (before, of) = match port.as_str() {
+            "" => Default::default(),
+            name => (format!("port.{name}."), format!("{name}: ")),
+        };
         for m in &OF_PORT {
-            let path = if port.is_empty() { m.path.into() } else { format!("port.{port}.{}", m.path) };
+            let path = format!("{before}{}", m.path);
             let never = |r: &Record| r.case == member && r.measures.get(&path).is_some_and(|v| *v > 0.0);
             // Where nobody marks, there is nothing to see.
             if has(&path) && (m.path != "mark_fraction" || store.records().any(never)) {
-                let of = if port.is_empty() { String::new() } else { format!("{port}: ") };
-                out.push((of + &titled(m), path, m.factor));
+                out.push((format!("{of}{}", titled(m)), path, m.factor));
             }
         }
-        let before = if port.is_empty() { String::new() } else { format!("port.{port}.") };
         for i in (1..).take_while(|i| has(&format!("{before}phases.{i}.from_s"))) {
             for m in &OF_PHASE {
                 let path = format!("{before}phases.{i}.{}", m.path);
-                out.push((format!("phase {i}: {}", titled(m)), path, m.factor));
+                out.push((format!("{of}phase {i}: {}", titled(m)), path, m.factor));
             }
         }
     }
