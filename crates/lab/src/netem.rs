@@ -19,16 +19,21 @@ fn words(port: &PortSpec) -> Result<String, String> {
     // The same draws each time.
     let mut words = "netem limit 1000000 seed 1".to_string();
     let percent = |millionths: u32| f64::from(millionths) / 1e4;
-    // netem's is around its delay, and has one of its delays or none.
+    let most = |ns: u64| match ns <= i32::MAX as u64 {
+        true => Ok(ns),
+        false => Err("netem's jitter ends at 2.147 s".to_string()),
+    };
+    // netem's jitter goes both ways from its delay; what it sends out of order it sends at once.
     match (of.jitter, of.reorder) {
         (None, None) if port.delay_ns == 0 => {}
         (None, None) => words += &format!(" delay {}ns", port.delay_ns),
         (Some(jitter), None) if jitter.overtaking => match jitter.law {
-            JitterLaw::Uniform(most) => {
-                words += &format!(" delay {}ns {}ns", port.delay_ns + most / 2, most / 2);
+            JitterLaw::Uniform(whole) => {
+                let half = most(whole / 2)?;
+                words += &format!(" delay {}ns {half}ns", port.delay_ns + half);
             }
             JitterLaw::Normal(deviation) => {
-                words += &format!(" delay {}ns {deviation}ns distribution normal", port.delay_ns);
+                words += &format!(" delay {}ns {}ns distribution normal", port.delay_ns, most(deviation)?);
             }
         },
         (None, Some(reorder)) if port.delay_ns == 0 => {
@@ -61,8 +66,8 @@ impl Lab {
         out.add("run 0");
         out.sink();
         out.bottleneck(&Qdisc { words, root: true, ..Qdisc::default() }, Shaper::Htb, 0, 0);
-        // Delays are 30 s at most, and jitter 10.
-        out.add(format!("play r /list {}", 100_000_000 + 4 * longest_ns(port)));
+        // All have come by then.
+        out.add(format!("play r /list {}", 100_000_000 + longest_ns(port)));
         out.add("end");
         job.files.insert("list".into(), play.list());
         job.text = Job::watched() + &out.0;
