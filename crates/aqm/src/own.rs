@@ -15,7 +15,8 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) use table::Table;
-use table::{Help, Range, hex};
+pub use table::hex;
+use table::{Help, Range};
 
 /// Largest file, bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -27,6 +28,10 @@ const MAX_LINES: usize = 64;
 const MAX_TEXT: usize = 200;
 /// Largest instance, bytes.
 const MAX_INSTANCE: u64 = 64 << 20;
+/// What time series have of each queue, whatever manages it.
+pub const SERIES: [&str; 4] = ["backlog_bytes", "rate_bps", "drops", "drops_limit"];
+/// How parameters end that hold the SHA-256 of a file.
+const SUM_OF: &str = "_sha256";
 /// What results call the file among a discipline's parameters.
 pub(crate) const FILE: &str = "file";
 /// How the names of such files end.
@@ -97,7 +102,8 @@ pub fn name(path: &str) -> Result<&str, String> {
     }
     let same = |other: &str| other.replace('-', "_") == name.replace('-', "_");
     let header = compile::HEADERS.iter().filter_map(|(header, _)| header.strip_suffix(ENDING));
-    if crate::registry().iter().any(|info| same(info.name)) || header.into_iter().any(same) {
+    let taken = compile::has_structure(&name.replace('-', "_"));
+    if taken || crate::registry().iter().any(|info| same(info.name)) || header.into_iter().any(same) {
         return Err(format!("{name} is there already; give your file another name"));
     }
     Ok(name)
@@ -136,19 +142,13 @@ pub fn load(path: &str, text: &str) -> Result<&'static Info, String> {
     Ok(info)
 }
 
-/// Looks at a file: what it declares, what the compiler warns of, and random operations on it, in a process of its own. In words.
+/// Looks at a file: what the compiler warns of, and random operations on it, in a process of its own. How many there were, and what came of
+/// them, in words.
 ///
 /// # Errors
 /// As [`load`]; what the compiler warns of, and the first thing that went wrong.
 pub fn check(path: &str, text: &str) -> Result<String, String> {
-    let info = load(path, text)?;
-    let words = compile::check(path, info.name, text)?;
-    let params: String = info
-        .params
-        .iter()
-        .map(|p| format!("  {}  {} (default {}, {})\n", p.name, p.about, p.display(p.default), p.allowed()))
-        .collect();
-    Ok(format!("{}: {}\n{params}{words}\n", info.name, info.about))
+    compile::check(path, load(path, text)?.name, text)
 }
 
 /// What the file declares, as an entry of the registry, which stays for good: so does what is loaded.
@@ -169,7 +169,8 @@ fn describe(name: &str, own: Own) -> Result<&'static Info, String> {
     for range in ranges {
         let macros = format!("QW_{upper}_PARAMS(P)");
         let param = word(range.name).map_err(|e| format!("{macros}: {e}"))?;
-        if ["name", "label", "set", FILE].contains(&param) || params.iter().any(|p| p.name == param) {
+        let ours = ["name", "label", "set", FILE].contains(&param) || param.ends_with(SUM_OF);
+        if ours || params.iter().any(|p| p.name == param) {
             return Err(format!("{macros}: \"{param}\" is there already; give it another name"));
         }
         let help = helps.iter().find(|h| text(h.name).is_ok_and(|of| of == param));
@@ -184,6 +185,12 @@ fn describe(name: &str, own: Own) -> Result<&'static Info, String> {
         let probe = Probe { name: variable(one.name).map_err(what)?, unit: text(one.unit).map_err(what)? };
         if probes.iter().any(|p| p.name == probe.name) {
             return Err(what(format!("\"{}\" is there twice", probe.name)));
+        }
+        if SERIES.contains(&probe.name) {
+            return Err(what(format!(
+                "time series have a \"{}\" of each queue; give yours another name",
+                probe.name
+            )));
         }
         probes.push(probe);
     }
@@ -283,6 +290,9 @@ fn parameter(name: &'static str, range: &Range, help: &Help) -> Result<Param, St
         // A header has bytes a second.
         2 => whole(8).map(|[start, least, most]| Param::rate(name, about, start, least, most, of))?,
         3 => Param::count(name, "", about, whole(1)?, of),
+        4 if help.start != 0.0 && help.start != 1.0 => {
+            return Err(format!("{} is no default of a QW_FLAG; write 0 or 1", help.start));
+        }
         4 if (range.least, range.most) == (0, 1) => Param::flag(name, about, help.start != 0.0, of),
         4 => return Err("a QW_FLAG has the range 0, 1".into()),
         5 | 6 => {

@@ -99,6 +99,9 @@ pub fn list_json() -> String {
 
 /// A page on one discipline or congestion control; the error names the nearest.
 pub fn explain(name: &str) -> Result<String, String> {
+    if queuewright_aqm::own::is_file(name) {
+        return crate::own::explain(name);
+    }
     if let Some(info) = queuewright_aqm::find(name) {
         return Ok(format!(
             "{}\n\nRanges, defaults and sources of the parameters: queuewright list\n",

@@ -3,7 +3,7 @@
 use crate::args::Kind;
 use crate::{Failure, print};
 use queuewright_aqm::own;
-use queuewright_scenario::read_file;
+use queuewright_scenario::{read_file, unreadable};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -26,24 +26,38 @@ pub fn new(what: Kind, name: &str) -> Result<(), Failure> {
     ))
 }
 
-/// Why a file cannot be read.
-fn unreadable(e: &std::io::Error) -> String {
-    match e.kind() {
-        ErrorKind::NotFound => "no such file".into(),
-        _ => format!("cannot be read: {e}"),
-    }
-}
-
 /// Is it such a file, and no scenario?
 pub fn is_file(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "h")
 }
 
+/// What is made of what is in one; errors have its name.
+fn of<T>(name: &str, what: impl Fn(&str, &str) -> Result<T, String>) -> Result<T, String> {
+    let named = |e: String| match e.starts_with(name) {
+        // What the compiler says has it.
+        true => e,
+        false => format!("{name}: {e}"),
+    };
+    let bytes = read_file(Path::new(name), own::MAX_BYTES).map_err(|e| named(unreadable(&e)))?;
+    let text = String::from_utf8(bytes).map_err(|_| named("not UTF-8 text".into()))?;
+    what(name, &text).map_err(named)
+}
+
+/// What one declares.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn explain(name: &str) -> Result<String, String> {
+    let info = of(name, own::load)?;
+    let params = info.params.iter();
+    let params = params
+        .map(|p| format!("  {}  {} (default {}, {})\n", p.name, p.about, p.display(p.default), p.allowed()));
+    Ok(format!("{}: {}\n{}", info.name, info.about, params.collect::<String>()))
+}
+
 /// Says what is wrong with one, or what it did with random packets.
 pub fn check(path: &Path) -> Result<(), Failure> {
     let name = path.display().to_string();
-    let wrong = |e: String| Failure::Input(format!("{name}: {e}"));
-    let bytes = read_file(path, own::MAX_BYTES).map_err(|e| wrong(unreadable(&e)))?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong("not UTF-8 text".into()))?;
-    print(&own::check(&name, &text).map_err(Failure::Input)?)
+    let said = explain(&name).and_then(|head| Ok(format!("{head}{}\n", of(&name, own::check)?)));
+    print(&said.map_err(Failure::Input)?)
 }

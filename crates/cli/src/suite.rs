@@ -10,7 +10,7 @@ use queuewright_experiments::{Record, Store};
 use queuewright_report::{new_folder, replace};
 use queuewright_results::Run;
 use queuewright_results::measures::by_path;
-use queuewright_scenario::RunSpec;
+use queuewright_scenario::{RunSpec, own};
 use queuewright_suite::{Options, Plan, Scores, Suite, Unit, findings, harm, list, pages, pictures, table};
 use serde_json::json;
 use std::fmt::Write;
@@ -53,7 +53,17 @@ pub fn suite(args: &Args) -> Result<(), Failure> {
 fn opened(args: &Args) -> Result<Option<(PathBuf, Suite, Options)>, Failure> {
     let base = args.out.as_deref().unwrap_or(Path::new(BASE));
     if args.resume {
-        let (folder, asked): (_, Asked) = resumed(base, ASKED)?;
+        let (folder, asked): (PathBuf, Asked) = resumed(base, ASKED)?;
+        // The folder may be anybody's, too.
+        if let Some(file) = asked.options.aqm.as_deref().and_then(own::named_in)
+            && !own::consents()
+        {
+            return Err(Failure::Input(format!(
+                "{}: options.aqm: {file:?}: its code would run with all your rights, and a folder may be anybody's; if you trust it, set {}=1",
+                folder.join(ASKED).display(),
+                own::CONSENT
+            )));
+        }
         return Ok(Some((folder, Suite::open(&asked.suite)?, asked.options)));
     }
     let Some(name) = &args.name else { return Ok(None) };

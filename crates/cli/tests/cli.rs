@@ -1489,7 +1489,14 @@ fn a_discipline_of_ones_own() {
     let (code, words, error) = said(&["check", "./late.h"]);
     assert_eq!(code, Some(0), "{error}");
     assert!(words.contains("target  longest wait that passes (default 20ms, 0s .. 10s)"), "{words}");
-    assert!(words.contains("20000 sequences: "), "{words}");
+    assert!(words.contains(" sequences: "), "{words}");
+    let (code, explained, _) = said(&["explain", "./late.h"]);
+    assert!(
+        code == Some(0) && words.starts_with(&explained) && explained.contains("  target  "),
+        "{explained}"
+    );
+    let (code, _, error) = said(&["explain", "./none.h"]);
+    assert!(code == Some(2) && error.starts_with("error: ./none.h: no such file"), "{error}");
     let compare = [
         "compare",
         "--rate",
@@ -1526,6 +1533,24 @@ fn a_discipline_of_ones_own() {
         .output()
         .expect("it starts");
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+    // A suite and a folder of results may be anybody's, too.
+    fs::create_dir(at.join("theirs")).expect("a folder");
+    fs::copy(latest.join("scenario.toml"), at.join("theirs/a.toml")).expect("copied");
+    let plain =
+        fs::read_to_string(at.join("theirs/a.toml")).expect("text").replace("\"./late.h\"", "\"pie\"");
+    fs::write(at.join("theirs/a.toml"), plain).expect("written");
+    let suite = |aqm: &str| fs::write(at.join("theirs/suite.toml"), format!("aqm = \"{aqm}\"\n"));
+    suite("codel,./late.h").expect("written");
+    let (code, _, error) = said(&["suite", "./theirs", "--quick"]);
+    assert!(
+        code == Some(2) && error.contains("suite.toml: aqm: \"./late.h\": a suite names no file"),
+        "{error}"
+    );
+    suite("codel").expect("written");
+    let (code, _, error) = said(&["suite", "./theirs", "--quick", "--aqm", "./late.h"]);
+    assert_eq!(code, Some(0), "{error}");
+    let (code, _, error) = said(&["suite", "--resume"]);
+    assert!(code == Some(2) && error.contains("suite.json: options.aqm: \"./late.h\""), "{error}");
     // What the simulator alone runs.
     let (code, _, error) = said(&["attach", "lo", "./late.h"]);
     assert!(code == Some(2) && error.contains("the simulator alone runs as yet"), "{error}");

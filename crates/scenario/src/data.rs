@@ -5,6 +5,7 @@ use crate::error::{Error, Place};
 use crate::limits::{self, Limit};
 use crate::node::Node;
 use crate::units::quote;
+pub use queuewright_aqm::own::hex;
 use sha2::{Digest, Sha256};
 use std::any::{Any, TypeId};
 use std::borrow::Cow;
@@ -216,7 +217,7 @@ impl DataFile {
 }
 
 /// Why a file cannot be read, in words that do not depend on the system.
-pub(crate) fn unreadable(e: &IoError) -> String {
+pub fn unreadable(e: &IoError) -> String {
     match e.kind() {
         ErrorKind::NotFound => "no such file".into(),
         ErrorKind::PermissionDenied => "no permission to read this file".into(),
@@ -352,11 +353,6 @@ fn regular(kind: FileType) -> std::io::Result<()> {
         () => "a device",
     };
     Err(IoError::new(ErrorKind::InvalidInput, format!("{odd}, not a file")))
-}
-
-/// Bytes in hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// The lines of a table of comma-separated values, as read.

@@ -42,7 +42,7 @@ pub mod limits;
 mod memory;
 mod model;
 mod node;
-mod own;
+pub mod own;
 pub mod packet;
 mod params;
 mod plain;
@@ -70,7 +70,7 @@ mod write;
 
 pub use arrivals::{ArrivalPattern, ArrivalRate, Arrivals, PageLoads, Pages, PagesFile, Pause};
 pub use client::{Client, Video};
-pub use data::{DataFile, Hashing, hex, open, read_file, read_text};
+pub use data::{DataFile, Hashing, hex, open, read_file, read_text, unreadable};
 pub use datagrams::{Datagrams, Gaps};
 pub use draft::Draft;
 pub use error::{Error, Place, nearest, one_line};
@@ -80,7 +80,6 @@ pub use model::{
     TrafficModel,
 };
 pub use node::too_many_items;
-pub use own::CONSENT as OWN_CONSENT;
 pub use policy::{Policy, PolicyFile};
 pub use preset::{PRESETS, Preset};
 pub use python::python_types;

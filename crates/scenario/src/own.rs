@@ -12,16 +12,25 @@ use std::ffi::OsStr;
 /// in a program, it is the caller himself who names them.
 pub const CONSENT: &str = "QUEUEWRIGHT_OWN";
 
+/// Has the caller allowed it?
+pub fn consents() -> bool {
+    std::env::var_os(CONSENT).as_deref() == Some(OsStr::new("1"))
+}
+
+/// Does a list of disciplines that somebody else may have written name such a file?
+pub fn named_in(list: &str) -> Option<&str> {
+    list.split([',', ':']).map(str::trim).find(|name| own::is_file(name))
+}
+
 /// Reads, compiles and loads the file that a discipline's name is.
 pub(crate) fn read(node: &Node, files: &Files) -> Result<(&'static Info, DataFile), Error> {
     let given = node.text("the path of a header")?;
     own::name(given).map_err(|e| node.error(e))?;
     // What another process has sent along it was allowed to read.
     let asked = matches!(node.place, Place::File { .. }) && !files.brings(node, given);
-    if asked && std::env::var_os(CONSENT).as_deref() != Some(OsStr::new("1")) {
+    if asked && !consents() {
         return Err(node.error(format!(
-            "its code would run with all your rights, and a scenario may be anybody's; if you trust it, set {CONSENT}=1, or name the \
-             file yourself: --aqm {given}"
+            "its code would run with all your rights, and a scenario may be anybody's; if you trust it, set {CONSENT}=1"
         )));
     }
     let (file, info) = files.once(node, || {

@@ -97,6 +97,15 @@ impl Plan {
     /// # Errors
     /// A broken scenario, named by its file; a discipline or a congestion control that is not there.
     pub fn new(suite: Suite, options: Options) -> Result<Plan, Error> {
+        // A suite may be anybody's, and is only read.
+        if let (None, Some(list)) = (&options.aqm, &suite.about.aqm)
+            && let Some(file) = queuewright_scenario::own::named_in(list)
+        {
+            return Err(Error(format!(
+                "{}/suite.toml: aqm: {file:?}: a suite names no file of one's own; name it yourself, by --aqm",
+                suite.name
+            )));
+        }
         let flags = Flags {
             aqm: disciplines(options.aqm.as_deref(), suite.about.aqm.as_deref()),
             seeds: Some(format!("1..{}", options.seeds())),

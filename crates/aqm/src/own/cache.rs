@@ -1,12 +1,17 @@
 //! Where what was compiled is kept: a folder of the user's that nobody else can write to, or none.
 
+use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Bytes of a SHA-256; more than an object has.
+const SUM: usize = 32;
+const MOST: u64 = 1 << 30;
 
 /// The folder, held open, so that what was looked at is what is used.
 pub(super) struct Folder(File);
@@ -40,21 +45,29 @@ impl Folder {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd())).join(name)
     }
 
-    /// What is kept by this name, whole and this user's.
+    /// What is kept by this name, as it was kept and this user's.
     pub fn kept(&self, name: &str) -> Option<PathBuf> {
         let path = self.at(name);
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let meta = OpenOptions::new().read(true).custom_flags(flags).open(&path).ok()?.metadata().ok()?;
-        (meta.is_file() && is_mine(&meta)).then_some(path)
+        let mut file = OpenOptions::new().read(true).custom_flags(flags).open(&path).ok()?;
+        let meta = file.metadata().ok()?;
+        if !meta.is_file() || !is_mine(&meta) || meta.len() > MOST {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        let (object, sum) = bytes.split_at_checked(bytes.len().checked_sub(SUM)?)?;
+        (*Sha256::digest(object) == *sum).then_some(path)
     }
 
-    /// Keeps a file by this name, whole or not at all; where it is kept.
-    pub fn keep(&self, from: &Path, name: &str) -> Option<PathBuf> {
+    /// Keeps an object by this name, whole or not at all, with its SHA-256 behind it; where it is kept.
+    pub fn keep(&self, object: &[u8], name: &str) -> Option<PathBuf> {
         let part = self.at(unique(name));
         let (path, mut to) =
             (self.at(name), OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part).ok()?);
-        let copied = io::copy(&mut File::open(from).ok()?, &mut to).and_then(|_| to.sync_all());
-        match copied.and_then(|()| std::fs::rename(&part, &path)) {
+        let whole = [object, &Sha256::digest(object)].concat();
+        let written = to.write_all(&whole).and_then(|()| to.sync_all());
+        match written.and_then(|()| std::fs::rename(&part, &path)) {
             Ok(()) => Some(path),
             Err(_) => {
                 let _ = std::fs::remove_file(&part);
@@ -74,16 +87,14 @@ fn unique(stem: &str) -> String {
 pub(super) struct Work(PathBuf);
 
 impl Work {
-    /// In the folder, or where temporary files are.
-    pub fn new(folder: Option<&Folder>) -> io::Result<Work> {
-        if let Some(folder) = folder
-            && let Ok(real) = std::fs::read_link(folder.at(""))
-        {
-            let path = real.join(unique("work"));
-            if DirBuilder::new().mode(0o700).create(&path).is_ok() {
-                return Ok(Work(path));
-            }
-        }
+    /// Where temporary files are.
+    pub fn new() -> Result<Work, String> {
+        Work::made().map_err(|e| {
+            format!("no folder to compile it in can be made in {}: {e}", std::env::temp_dir().display())
+        })
+    }
+
+    fn made() -> io::Result<Work> {
         let template = std::env::temp_dir().join("queuewright-own-XXXXXX");
         let mut bytes: Vec<u8> = std::os::unix::ffi::OsStringExt::into_vec(OsString::from(template));
         bytes.push(0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Random operations on a file of a user's own, under sanitizers, with a model
- * of a host that looks at each verdict: check FIRST SEQUENCES. Filled in as
- * own.c is.
+ * of a host that looks at each verdict: check FIRST SEQUENCES SECONDS, of which
+ * it makes no more than it has time for. Filled in as own.c is.
  */
 #include "table.h"
 
@@ -16,6 +16,7 @@ void free(void *);
 void exit(int);
 unsigned long strtoul(const char *, char **, int);
 int memcmp(const void *, const void *, __SIZE_TYPE__);
+long time(long *);
 
 #ifndef QW_@X@_PROBES
 #define QW_@X@_PROBES(V)
@@ -189,11 +190,12 @@ int main(int argc, char **argv)
 	static struct qw_check c;
 	qw_u64 first = argc > 1 ? strtoul(argv[1], 0, 10) : 0;
 	qw_u64 most = argc > 2 ? strtoul(argv[2], 0, 10) : 1;
+	long until = time(0) + (argc > 3 ? (long)strtoul(argv[3], 0, 10) : 1);
 	qw_u64 i;
 
-	for (i = first; i < first + most; i++)
+	for (i = first; i < first + most && (i == first || time(0) < until); i++)
 		if (qw_check_sequence(&c, i) != qw_check_sequence(&c, i))
 			qw_check_fail(&c, "the same packets do not get the same twice: it remembers something outside of struct qw_@x@, or reads what it has not set");
-	printf("%llu passed, %llu marked, %llu dropped\n", c.passed, c.marked, c.dropped);
+	printf("%llu sequences: %llu passed, %llu marked, %llu dropped\n", i - first, c.passed, c.marked, c.dropped);
 	return 0;
 }

@@ -1,15 +1,17 @@
 //! From the text of a file to its table: by a C compiler, or out of what it made before.
 
 use super::cache::{Folder, Work};
-use super::elf::variables;
+use super::elf::{Odd, odd};
 use super::table::{Table, hex};
 use sha2::{Digest, Sha256};
 use std::ffi::{CStr, CString};
 use std::fs::File;
+use std::io;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 include!(concat!(env!("OUT_DIR"), "/headers.rs"));
@@ -48,13 +50,26 @@ const COMMON: [&str; 12] = [
     "-MD",
     "-MFown.d",
 ];
-/// How long `check` may take, and how many sequences of operations it tries.
-const CHECK_WITHIN: Duration = Duration::from_secs(60);
+/// How many sequences of operations `check` tries, if it takes no longer; when it is ended: no sequence takes as long.
 const SEQUENCES: u32 = 20_000;
+const CHECK_S: u64 = 20;
+const CHECK_WITHIN: Duration = Duration::from_secs(60);
+/// When a compiler is ended, what it may take of the memory, and of the disk.
+const COMPILE_WITHIN: Duration = Duration::from_secs(120);
+const COMPILE_BYTES: u64 = 4 << 30;
+const OBJECT_BYTES: u64 = 256 << 20;
 
 /// A path in words of C, and of people.
 pub(super) fn shown(path: &str) -> String {
     path.chars().map(|c| if c.is_control() || c == '"' || c == '\\' { '?' } else { c }).collect()
+}
+
+/// Is `qw_NAME` a name that the headers or the frames have already?
+pub(super) fn has_structure(name: &str) -> bool {
+    let (plain, params) = (format!("qw_{name}"), format!("qw_{name}_params"));
+    let texts = HEADERS.iter().chain([&TABLE]).map(|(_, text)| *text).chain([FRAME, CHECK]);
+    let words = |text: &'static str| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    texts.flat_map(words).any(|word| word == plain || word == params)
 }
 
 /// The table of a file that is named so.
@@ -69,18 +84,25 @@ pub(super) fn table(path: &str, name: &str, text: &str) -> Result<&'static Table
     {
         return Ok(table);
     }
-    let work = Work::new(folder.as_ref()).map_err(|e| format!("no folder to compile it in: {e}"))?;
+    let work = Work::new()?;
     let made = compile(&compiler, &work, FRAME, &FLAGS, path, name, text)?;
     let object = std::fs::read(&made).map_err(|e| format!("what it was compiled to cannot be read: {e}"))?;
-    if variables(&object).is_some() {
-        return Err(format!(
-            "{}: it has variables of its own (static, or outside of all functions); what it remembers belongs in struct qw_{}",
-            shown(path),
-            name.replace('-', "_")
-        ));
+    if let Some(odd) = odd(&object) {
+        let what = match odd {
+            Odd::Variables(_) => format!(
+                "it has variables of its own (static, or outside of all functions); what it remembers belongs in struct qw_{}",
+                name.replace('-', "_")
+            ),
+            Odd::Constructor(_) => "it has code that runs when it is loaded; qw_..._init() begins".into(),
+            Odd::Calls(function) => format!("it calls {function}: it has no library"),
+        };
+        return Err(format!("{}: {what}", shown(path)));
     }
-    let kept = folder.as_ref().and_then(|f| f.keep(&made, &file));
-    open(kept.as_deref().unwrap_or(&made))
+    // A folder from which nothing may be run keeps nothing.
+    match folder.as_ref().and_then(|f| f.keep(&object, &file)) {
+        Some(kept) => open(&kept).or_else(|_| open(&made)),
+        None => open(&made),
+    }
 }
 
 /// What random operations say of it, in a process of its own: how many packets passed, were marked and dropped.
@@ -88,43 +110,72 @@ pub(super) fn table(path: &str, name: &str, text: &str) -> Result<&'static Table
 /// # Errors
 /// What the compiler warns of, and the first thing that went wrong.
 pub(super) fn check(path: &str, name: &str, text: &str) -> Result<String, String> {
-    let work = Work::new(None).map_err(|e| format!("no folder to compile it in: {e}"))?;
+    let work = Work::new()?;
     let program = compile(&compiler(), &work, CHECK, &STRICT, path, name, text)?;
     let (said, wrong) = (work.path().join("said"), work.path().join("wrong"));
-    let run = || -> std::io::Result<Option<std::process::ExitStatus>> {
-        let mut child = Command::new(&program)
-            .args(["0", &SEQUENCES.to_string()])
-            .env("ASAN_OPTIONS", "detect_leaks=0:color=never")
-            .env("UBSAN_OPTIONS", "color=never")
-            .stdin(Stdio::null())
-            .stdout(File::create(&said)?)
-            .stderr(File::create(&wrong)?)
-            .spawn()?;
-        let begun = Instant::now();
-        while begun.elapsed() < CHECK_WITHIN {
-            if let Some(ended) = child.try_wait()? {
-                return Ok(Some(ended));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        child.kill()?;
-        child.wait().map(|_| None)
-    };
-    let ended = run().map_err(|e| format!("it cannot be run: {e}"))?;
-    let read = |path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned();
-    let (said, wrong) = (read(&said), read(&wrong));
+    let mut command = Command::new(&program);
+    command
+        .args(["0", &SEQUENCES.to_string(), &CHECK_S.to_string()])
+        .env("ASAN_OPTIONS", "detect_leaks=0:color=never")
+        .env("UBSAN_OPTIONS", "color=never");
+    // Sanitizers take addresses that nobody has.
+    let ended = run(&mut command, [&said, &wrong], CHECK_WITHIN, None)
+        .map_err(|e| format!("{}: it cannot be run: {e}", shown(path)))?;
+    let (said, wrong) = (lossy(&said), lossy(&wrong));
     match ended {
         None => Err(format!(
             "{}: it has not come to an end within {} s: a loop?",
             shown(path),
             CHECK_WITHIN.as_secs()
         )),
-        Some(ended) if ended.success() => Ok(format!("{SEQUENCES} sequences: {}", said.trim())),
+        Some(ended) if ended.success() && !said.is_empty() => Ok(said.trim().into()),
         Some(_) if !said.is_empty() => Err(format!("{}: {}", shown(path), said.trim())),
         Some(ended) => {
             Err(what_sanitizers_say(&shown(path), &wrong).unwrap_or(format!("{}: {ended}", shown(path))))
         }
     }
+}
+
+/// What is in a file, for people.
+fn lossy(path: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
+}
+
+/// Runs something that may take so long, so much memory, and that does not outlive this process. `None`: it was ended.
+fn run(
+    command: &mut Command,
+    [said, wrong]: [&Path; 2],
+    within: Duration,
+    most: Option<u64>,
+) -> io::Result<Option<ExitStatus>> {
+    let seconds = within.as_secs();
+    // SAFETY: between fork and exec only system calls are made.
+    unsafe {
+        command.pre_exec(move || {
+            let limit = |what, most| {
+                let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+                libc::setrlimit(what, &limit);
+            };
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            limit(libc::RLIMIT_CPU, seconds);
+            limit(libc::RLIMIT_FSIZE, OBJECT_BYTES);
+            if let Some(most) = most {
+                limit(libc::RLIMIT_AS, most);
+            }
+            Ok(())
+        });
+    }
+    let (said, wrong) = (File::create(said)?, File::create(wrong)?);
+    let mut child = command.stdin(Stdio::null()).stdout(said).stderr(wrong).spawn()?;
+    let begun = Instant::now();
+    while begun.elapsed() < within {
+        if let Some(ended) = child.try_wait()? {
+            return Ok(Some(ended));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill()?;
+    child.wait().map(|_| None)
 }
 
 /// The first fault, and where it is in the file.
@@ -146,7 +197,15 @@ fn what_sanitizers_say(path: &str, said: &str) -> Option<String> {
 /// The compiler's words: `$CC`, which may have several, or `cc`.
 fn compiler() -> Vec<String> {
     let said = std::env::var("CC").unwrap_or_default();
-    let words: Vec<String> = said.split_whitespace().map(String::from).collect();
+    let mut words: Vec<String> = said.split_whitespace().map(String::from).collect();
+    // It is run in another folder.
+    if let Some(first) = words.first_mut()
+        && first.contains('/')
+        && let Ok(absolute) = std::path::absolute(&*first)
+        && let Some(absolute) = absolute.to_str()
+    {
+        *first = absolute.into();
+    }
     if words.is_empty() { vec!["cc".into()] } else { words }
 }
 
@@ -225,26 +284,32 @@ fn compile(
     text: &str,
 ) -> Result<PathBuf, String> {
     let write = |name: &str, text: &str| {
-        std::fs::write(work.path().join(name), text).map_err(|e| format!("it cannot be compiled: {e}"))
+        std::fs::write(work.path().join(name), text)
+            .map_err(|e| format!("{}: it cannot be compiled: {e}", shown(path)))
     };
     for (name, text) in HEADERS.iter().chain([&TABLE]) {
         write(name, text)?;
     }
     write("own.c", &framed(frame, path, name, text))?;
-    let said = command(compiler)
-        .args(COMMON)
-        .args(flags)
-        .args(["own.c", "-o", "own.so"])
-        .current_dir(work.path())
-        .output()
+    let (said, wrong) = (work.path().join("said"), work.path().join("wrong"));
+    let mut command = command(compiler);
+    command.args(COMMON).args(flags).args(["own.c", "-o", "own.so"]).current_dir(work.path());
+    let ended = run(&mut command, [&said, &wrong], COMPILE_WITHIN, Some(COMPILE_BYTES))
         .map_err(|e| not_run(compiler, &e))?;
-    if !said.status.success() {
-        return Err(first_error(&String::from_utf8_lossy(&said.stderr)));
+    match ended {
+        Some(ended) if ended.success() => {}
+        Some(_) => return Err(first_error(&lossy(&wrong))),
+        None => {
+            let (path, s) = (shown(path), COMPILE_WITHIN.as_secs());
+            return Err(format!("{path}: the C compiler has not come to an end within {s} s"));
+        }
     }
-    let read = std::fs::read_to_string(work.path().join("own.d")).unwrap_or_default();
+    let read = std::fs::read(work.path().join("own.d"))
+        .map_err(|e| format!("{}: the C compiler does not say what it has read (-MD): {e}", shown(path)))?;
     // Where it is known by its hash, what is elsewhere must not change it.
+    let read = String::from_utf8_lossy(&read);
     if let Some(other) = read.split_whitespace().find(|name| name.contains('/')) {
-        return Err(format!("it includes {}; {MAY_INCLUDE}", shown(other)));
+        return Err(format!("{}: it includes {}; {MAY_INCLUDE}", shown(path), shown(other)));
     }
     Ok(work.path().join("own.so"))
 }
@@ -265,7 +330,7 @@ fn first_error(said: &str) -> String {
         let undefined =
             said.lines().find_map(|l| l.split_once("undefined reference to ").map(|(_, name)| name));
         return match undefined {
-            Some(name) => format!("it calls {}, which is nowhere: it has no library", name.trim()),
+            Some(name) => format!("it calls {}: it has no library", name.trim_matches(['`', '\'', ' '])),
             None => format!("the C compiler fails: {}", said.lines().last().unwrap_or("it says nothing")),
         };
     };

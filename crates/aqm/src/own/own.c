@@ -53,6 +53,12 @@ struct qw_own_instance {
 	struct qw_@x@ s;
 };
 
+/* A field that is too narrow would lose what is set. */
+#define QW_OWN_FITS(name, field, shift, least, most) \
+	_Static_assert((qw_u64)(__typeof__(((struct qw_@x@_params *)0)->field))(most) == (qw_u64)(most), "QW_@X@_PARAMS(P): the field of " name " cannot hold the end of its range, " #most);
+# @end@ "@file@"
+QW_@X@_PARAMS(QW_OWN_FITS)
+
 # @end@ "@file@"
 _Static_assert(_Alignof(struct qw_own_instance) <= 8, "its structures are to be aligned to 8 bytes at most");
 
