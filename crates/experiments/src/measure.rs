@@ -63,19 +63,23 @@ fn settled_one(series: &Series, column: &str) -> Option<f64> {
     Some(moved.map_or(0.0, |i| series.time_s[i + 1]))
 }
 
-/// QueuePilot's reward (INFOCOM 2023, section II), mean over the steps after the warm-up: -1 for a step with a drop, else
-/// U^2 / sqrt(1 + D), with U the link's use and D the sojourn time in steps. A step is a sample of the time series. `None`: the
-/// network has several ports.
+/// QueuePilot's reward (INFOCOM 2023, section II), mean over the steps after the warm-up: -1 for a step in which the buffer overflowed, else
+/// U^2 / sqrt(1 + D), with U the link's use and D the sojourn time in steps. A step is a sample of the time series. What a queue manager drops of its
+/// own will is a signal, as a mark is: the paper punishes overflow, and the authors count RED's drops by its limit alone. `None`: the network has
+/// several ports.
 pub fn reward(spec: &RunSpec, run: &Run) -> Option<f64> {
     let [port] = spec.ports.as_slice() else { return None };
-    let series = &run.detail.series;
-    let column = |name: &str| values(series, &format!("{}.{name}", port.name));
-    let (rate, queue, drops) = (column("rate_bps")?, column("backlog_bytes")?, column("drops")?);
     let step_s = spec.series_interval_ns as f64 * 1e-9;
+    earned(&run.detail.series, &port.name, bps(port), step_s, run.warmup_s)
+}
+
+fn earned(series: &Series, port: &str, bps: f64, step_s: f64, warmup_s: f64) -> Option<f64> {
+    let column = |name: &str| values(series, &format!("{port}.{name}"));
+    let (rate, queue, drops) = (column("rate_bps")?, column("backlog_bytes")?, column("drops_limit")?);
     let (mut sum, mut count) = (0.0, 0.0);
-    for i in (1..series.time_s.len()).filter(|i| series.time_s[*i] > run.warmup_s + step_s / 2.0) {
-        let use_of_link = (rate[i] / bps(port)).min(1.0);
-        let delay = (queue[i] * 8.0 / bps(port) / step_s).min(30.0);
+    for i in (1..series.time_s.len()).filter(|i| series.time_s[*i] > warmup_s + step_s / 2.0) {
+        let use_of_link = (rate[i] / bps).min(1.0);
+        let delay = (queue[i] * 8.0 / bps / step_s).min(30.0);
         let lost = drops[i] > drops[i - 1];
         sum += if lost { -1.0 } else { use_of_link.powi(2) / (1.0 + delay).sqrt() };
         count += 1.0;
@@ -99,6 +103,27 @@ mod tests {
         assert_eq!(settled(&series(&[2.0, 2.0, 2.0, 2.0]), "q.moves"), Some(0.0));
         assert_eq!(settled(&series(&[2.0, 3.0, 3.0, 3.0]), "q.moves+q.moves"), Some(0.5));
         assert_eq!(settled(&series(&[2.0, 2.0, 2.0, 2.0]), "q.moves+q.other"), None);
+    }
+
+    /// By hand: of four steps of 5 ms at 8 Mbit/s the first is warm-up, in the second packets are dropped early, in the third by the limit.
+    #[test]
+    fn a_reward_is_lost_by_overflow_alone() {
+        let column = |name: &str, values: &[f64]| queuewright_results::Column {
+            name: format!("q.{name}"),
+            values: values.to_vec(),
+            ..Default::default()
+        };
+        let columns = vec![
+            column("rate_bps", &[f64::NAN, 8e6, 4e6, 8e6, 8e6]),
+            // 15,000 bytes are 15 ms of the link, three steps.
+            column("backlog_bytes", &[0.0, 0.0, 15_000.0, 0.0, 0.0]),
+            column("drops", &[0.0, 0.0, 7.0, 9.0, 9.0]),
+            column("drops_limit", &[0.0, 0.0, 0.0, 2.0, 2.0]),
+        ];
+        let series = Series { time_s: vec![0.0, 0.005, 0.01, 0.015, 0.02], columns };
+        let found = earned(&series, "q", 8e6, 0.005, 0.005).expect("it has all columns");
+        assert!((found - (0.25 / 2.0 - 1.0 + 1.0) / 3.0).abs() < 1e-12, "{found}");
+        assert_eq!(earned(&series, "other", 8e6, 0.005, 0.005), None);
     }
 
     #[test]

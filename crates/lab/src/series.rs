@@ -31,6 +31,11 @@ impl Seen<'_> {
             column(format!("{name}.backlog_bytes"), "bytes", stats(|s| s.backlog_bytes)),
             column(format!("{name}.rate_bps"), "bit/s", rates(totals)),
             column(format!("{name}.drops"), "packets", stats(|s| s.drops.values().sum())),
+            column(
+                format!("{name}.drops_limit"),
+                "packets",
+                stats(|s| s.drops.get("limit").copied().unwrap_or(0)),
+            ),
         ];
         let known = self.stats.first().map(|s| s.1.probes.clone()).unwrap_or_default();
         for (i, (probe, _)) in known.iter().enumerate() {

@@ -56,7 +56,7 @@ pub use queuewright_cca::{Bbr, BbrMode, CaState, Cca, Kind};
 pub use queuewright_results::jain;
 pub use record::{Arrival, Call, LoneQueue, QueueOperation, arrivals, carried, record};
 pub use recovery::recover;
-pub use step::Stepper;
+pub use step::{Seen, Stepper};
 
 /// Why a run has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 pub struct PortMeasure {
     warmup_ns: u64,
     sojourn: SojournHistogram,
-    sojourn_sum_ns: u128,
+    pub(crate) sojourn_sum_ns: u128,
     /// Bytes whose transmission ended within the window.
     sent_bytes: u64,
-    sent_packets: u64,
+    pub(crate) sent_packets: u64,
     /// Bytes whose transmission began within the window.
     started_bytes: u64,
     arrived: u64,
@@ -36,6 +36,8 @@ pub struct Totals {
     pub arrived: u64,
     /// Packets dropped.
     pub dropped: u64,
+    /// Packets dropped because the buffer was full.
+    pub overflowed: u64,
     /// Packets put on the link.
     pub sent: u64,
     /// Bytes that reached the port.
@@ -92,6 +94,7 @@ impl PortMeasure {
     /// A packet is dropped.
     pub fn drop(&mut self, now: u64, bytes: u32, reason: Reason) {
         self.total.dropped += 1;
+        self.total.overflowed += u64::from(reason == Reason::Limit);
         self.total.dropped_bytes += u64::from(bytes);
         self.drops[reason as usize] += u64::from(now >= self.warmup_ns);
     }

@@ -2,6 +2,7 @@
 
 use crate::flow::{Endpoints, Flow};
 use crate::port::Port;
+use queuewright_aqm::own::SERIES;
 use queuewright_results as results;
 use queuewright_scenario::spec::{RunSpec, Traffic};
 
@@ -20,9 +21,9 @@ impl Sampler {
             |name: String, unit: &str| results::Column { name, unit: unit.into(), values: Vec::new() };
         let mut columns = Vec::new();
         for (port, p) in ports.iter().zip(&spec.ports) {
-            columns.push(column(format!("{}.backlog_bytes", p.name), "bytes"));
-            columns.push(column(format!("{}.rate_bps", p.name), "bit/s"));
-            columns.push(column(format!("{}.drops", p.name), "packets"));
+            for (name, unit) in SERIES.into_iter().zip(["bytes", "bit/s", "packets", "packets"]) {
+                columns.push(column(format!("{}.{name}", p.name), unit));
+            }
             for queue in port.named_queues() {
                 columns.push(column(format!("{}.{}.backlog_bytes", p.name, queue.name), "bytes"));
             }
@@ -61,6 +62,7 @@ impl Sampler {
             put(port.queue().bytes as f64);
             put(rate(port.measure.total.sent_bytes, last));
             put(port.measure.total.dropped as f64);
+            put(port.measure.total.overflowed as f64);
             for queue in port.named_queues() {
                 put(queue.bytes as f64);
             }

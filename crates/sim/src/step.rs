@@ -2,11 +2,26 @@
 //! change what it does.
 
 use crate::Error;
+use crate::flow::Endpoints;
 use crate::port::Port;
 use crate::world::World;
 use queuewright_aqm::Discipline;
+use queuewright_results as results;
 use queuewright_scenario::spec::RunSpec;
 use std::sync::Arc;
+
+/// What a port has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Packets put on the link, from the end of the warm-up on.
+    pub sent: u64,
+    /// Bytes put on the link.
+    pub sent_bytes: u64,
+    /// Sum of the sojourn times of these packets, ns.
+    pub sojourn_ns: u128,
+}
 
 /// A run under way, up to a time.
 #[derive(Debug)]
@@ -43,6 +58,27 @@ impl Stepper {
     /// The discipline of a port; `None` if there is no such port.
     pub fn discipline(&mut self, port: usize) -> Option<&mut Discipline> {
         self.world.port(port).map(Port::discipline_mut)
+    }
+
+    /// What a port has done so far, of what is counted from the end of the warm-up on; `None` if there is no such port.
+    pub fn seen(&mut self, port: usize) -> Option<Seen> {
+        let measure = &self.world.port(port)?.measure;
+        Some(Seen {
+            dropped: measure.total.dropped,
+            sent: measure.sent_packets,
+            sent_bytes: measure.total.sent_bytes,
+            sojourn_ns: measure.sojourn_sum_ns,
+        })
+    }
+
+    /// Jain's index of the goodputs of all TCP flows that have begun and are not complete, each since its start, as far as their
+    /// hosts have worked; NaN where there is none.
+    pub fn fairness(&self) -> f64 {
+        let now_ns = self.now_ns;
+        let long = self.world.flows().iter().filter(|f| {
+            matches!(f.ends, Endpoints::Tcp { .. }) && f.start_ns < now_ns && f.finished_ns.is_none()
+        });
+        results::jain(long.map(|f| f.reverse.delivered_total as f64 / (now_ns - f.start_ns) as f64))
     }
 
     /// Packets that all ports have sent so far.

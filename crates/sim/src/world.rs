@@ -140,6 +140,11 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         self.ports.get_mut(at)
     }
 
+    /// All flows that there are.
+    pub fn flows(&self) -> &[Flow] {
+        &self.net.flows
+    }
+
     /// The port that is measured first.
     pub fn first_port(&mut self) -> &mut Port {
         &mut self.ports[0]

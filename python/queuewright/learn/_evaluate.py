@@ -66,7 +66,8 @@ def evaluate(
     """Runs policies and others in each network, and says what each was worth.
 
     A row for each network and discipline: `reward` (mean of the paper's over the steps, of 5 ms, of the
-    second half of a run), `utilization`, `drop_fraction`, `queue_of_buffer`, and the network: its number,
+    second half of a run: -1 where the buffer overflowed; what is dropped by choice is a signal, as a mark
+    is), `utilization`, `drop_fraction`, `queue_of_buffer`, and the network: its number,
     from 1 on, and what it is.
 
     Args:
