@@ -47,8 +47,8 @@ fn spec_of(text: &str, rate: u64, learned: bool) -> Result<Spec, Failure> {
             "{text:?}: a file of your own, which the simulator alone runs as yet"
         )));
     }
-    // A policy in the kernel counts by the link, if that is known. An agent does so for itself: what it finds attached stays what it was
-    // when the rate is set.
+    // A policy in the kernel counts by the link, if that is known. What an agent finds attached has no policy, and stays as it is when the
+    // rate is set.
     let counts =
         text.split(':').next().and_then(queuewright_aqm::find).is_some_and(|info| info.network.is_some());
     let told = text.contains(":rate=") || (learned && rate > 0);

@@ -150,17 +150,17 @@ pub(crate) fn as_the_kernels(discipline: &Discipline, spec: &mut Spec) {
     }
 }
 
-/// A learned policy counts by the link: where a file says neither its rate nor what a full packet takes, both are the port's.
+/// A learned policy counts by the link: where a file does not say its rate it is the port's, and so is what a full packet takes, if that is not
+/// told either.
 pub(crate) fn by_the_link(discipline: &Discipline, bps: u64, full_bytes: u64, spec: &mut Spec) {
-    let link = [("rate", bps), ("mtu", full_bytes), ("wire_overhead", 0)];
     let told = |name: &str| discipline.settings.iter().any(|(told, _)| *told == name);
-    if spec.info.network.is_none() || link.iter().any(|(name, _)| told(name)) {
+    // A link that is slower or faster than it knows is measured.
+    if spec.info.network.is_none() || told("rate") || spec.set("rate", aqm::Value::Int(bps)).is_err() {
         return;
     }
-    // A link that is slower or faster than it knows is measured.
-    if spec.set("rate", aqm::Value::Int(bps)).is_ok() {
-        for (name, value) in &link[1..] {
-            let set = spec.set(name, aqm::Value::Int(*value));
+    if !told("mtu") && !told("wire_overhead") {
+        for (name, value) in [("mtu", full_bytes), ("wire_overhead", 0)] {
+            let set = spec.set(name, aqm::Value::Int(value));
             debug_assert!(set.is_ok(), "{set:?}");
         }
     }

@@ -367,7 +367,7 @@ fn it_counts_by_the_link() {
     for port in [0, 1] {
         assert_eq!(of(1, port), link(0, 1514, 24));
         assert_eq!(of(2, port), link(50_000_000, 1514, 24));
-        assert_eq!(of(3, port), link(0, 9000, 24));
+        assert_eq!(of(3, port), link([20_000_000, 1_000_000_000][port], 9000, 24));
         // CP-AQM measures it, as its paper does.
         let cp = &runs[4].ports[port].discipline;
         assert_eq!(cp.get("rate"), cp.info.param("rate").map(|p| p.default));
