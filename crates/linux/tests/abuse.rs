@@ -41,14 +41,14 @@ fn main() {
         vm::loads("/veth.ko");
         let times = words.iter().find_map(|a| a.parse().ok());
         leaves_anothers();
-        puts_back(times.unwrap_or(4));
+        puts_back(times.unwrap_or(2));
         sees_filters_at_the_kernels_own();
         keeps_time();
         changes();
         loses_its_device();
         takes_any_frame();
         serves_each_queue();
-        comes_and_goes(times.unwrap_or(20));
+        comes_and_goes(times.unwrap_or(10));
         keeps_to_its_rights();
         is_quiet();
     });
