@@ -52,6 +52,11 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--steps", type=int, metavar="N", help="instead of learning.steps")
     train.add_argument("--seed", type=int, metavar="N", help="instead of learning.seed")
     train.add_argument(
+        "--seeds",
+        metavar="SEEDS",
+        help="several: a training from each, in a folder seed-N each, and what they come to: 1..5",
+    )
+    train.add_argument(
         "--engine", default="sim", choices=SIMULATORS, help="ray: episodes are played by a Ray cluster"
     )
     train.add_argument("--resume", action="store_true", help="go on with the training in the folder")
@@ -61,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
         help="run policies beside what they are measured against",
         formatter_class=plain,
         description="Run policies and others in the same networks.\n"
-        "The reward is INFOCOM 2023's, over the second half of each run.",
+        "The reward is INFOCOM 2023's, over the second half of each run. It counts what overflows,\n"
+        "not what is dropped early.",
         epilog="Examples:\n  queuewright evaluate queuepilot\n"
         "  queuewright evaluate queuewright-trained/mine/policy.json queuepilot --on fig2 --seeds 5\n"
         "  queuewright evaluate mine.json --on home.toml --against codel,pie,titrate",
@@ -104,6 +110,8 @@ def _train(given: argparse.Namespace) -> None:
 
     if given.file is not None and given.preset is not None:
         raise Error("--preset: not together with FILE, which may say preset = itself")
+    if given.seed is not None and given.seeds is not None:
+        raise Error("--seed: not together with --seeds")
     tables = {} if given.preset is None else {"preset": given.preset}
     training = learn.config(tables) if given.file is None else learn.read(given.file)
     changes = {key: getattr(given, key) for key in ("steps", "seed") if getattr(given, key) is not None}
@@ -112,6 +120,20 @@ def _train(given: argparse.Namespace) -> None:
     folder = (
         Path("queuewright-trained", training.name) if given.out is None else Path(file("folder", given.out))
     )
+    if given.seeds is not None:
+        rows = learn.train_seeds(
+            training, folder, given.seeds, resume=given.resume, engine=given.engine, say=_say
+        )
+        print(f"\n{'seed':>6}  {'last':>7}  {'best':>7}  after")
+        for row in rows:
+            print(
+                f"{row['seed']:>6}  {row['last']:>7.4f}  {row['best']:>7.4f}  {row['best_steps']:,.0f} steps"
+            )
+        for which in ("last", "best"):
+            mean, half = learn.spread(row[which] for row in rows)
+            print(f"{which}: {mean:.4f} \u00b1 {half:.4f}" if half == half else f"{which}: {mean:.4f}")
+        print(f"the policies: {folder}/seed-N/policy.json")
+        return
     policy = learn.train(training, folder, resume=given.resume, engine=given.engine, say=_say)
     print(f"\n{folder / 'policy.json'}: {policy.description}")
     print(f"see what it does: queuewright evaluate {folder / 'policy.json'}")

@@ -242,6 +242,9 @@ class Envs:
         Actions are uint32; it gives inputs (float32, 13 each), rewards (float32), and which end (bool).
         """
 
+    def infos(self) -> bytes:
+        """What agents cannot see, of the last step of each: float64, in `network()`'s order of `info`."""
+
     def packets(self) -> int:
         """Packets that links have sent in all of them."""
 

@@ -35,6 +35,7 @@ with needing("environments need", "pip install 'queuewright[gym]'"):
 
 __all__ = [
     "ACTIONS",
+    "INFO",
     "OBSERVATIONS",
     "RED_MIN_BYTES",
     "THRESHOLDS",
@@ -63,6 +64,11 @@ RED_MIN_BYTES = (20_000, 40_000, 80_000, 160_000, 320_000, 640_000)
 # packets sent, of what the link can; the mean queue, of the buffer; the mean sojourn time in steps of 5 ms;
 # packets arrived and packets dropped, of what the link can send; packets marked, of those that arrived.
 OBSERVATIONS: dict[str, float] = {name: float(most) for name, most in _NETWORK["observations"]}
+# What `info` has, which a queue cannot see or a policy is not to: the number of the episode's network; the
+# mean round-trip time of its flows without queues, ms; of the last step what was sent, bit/s, how many
+# packets were dropped, and the mean sojourn time of those sent, ms; Jain's index of the TCP flows' goodputs
+# since the episode began. What is not known, as where nothing was sent, is not in it.
+INFO: tuple[str, ...] = tuple(_NETWORK["info"])
 
 
 Array = NDArray[np.float32]
@@ -106,6 +112,16 @@ class _Many:
     def __getstate__(self) -> dict[str, Any]:
         """Without the episode that is under way: what is pickled or copied begins with `reset`."""
         return {**self.__dict__, "envs": None, "begun": False}
+
+    def info(self) -> dict[str, Any]:
+        """What agents cannot see, an array each."""
+        if self.envs is None:
+            return {}
+        rows = np.frombuffer(self.envs.infos(), np.float64).reshape(self.count, -1)
+        found: dict[str, Any] = {name: rows[:, i].copy() for i, name in enumerate(INFO)}
+        for name in ("network", "drops"):
+            found[name] = found[name].astype(np.int64)
+        return found
 
     def reset(self, seeds: list[int | None], fresh: int) -> Array:
         if self.envs is None:
@@ -151,7 +167,8 @@ class Marking(gymnasium.Env[Array, np.int64]):
 
     An observation is six numbers (`OBSERVATIONS`), an action one of six probabilities (`ACTIONS`), the reward
     -1 if any packet was dropped in the step, else U^2 / sqrt(1 + D): U the share of the link in use, D the
-    sojourn time in steps. An episode is cut off (truncated) after its time; nothing ends it sooner.
+    sojourn time in steps. An episode is cut off (truncated) after its time; nothing ends it sooner. `info`
+    has what the agent cannot see (`INFO`).
 
     Args:
         networks: A scenario or several, or what `paper()` and `domain()` give; default: the paper's training.
@@ -188,7 +205,12 @@ class Marking(gymnasium.Env[Array, np.int64]):
         super().reset(seed=seed)
         seen = self._many.reset([seed], int(self.np_random.integers(1 << 63)))[0]
         self._over = False
-        return seen, {}
+        return seen, self._info()
+
+    def _info(self) -> dict[str, Any]:
+        # What is not known is left out.
+        found = {name: values[0].item() for name, values in self._many.info().items()}
+        return {name: value for name, value in found.items() if value == value}
 
     def close(self) -> None:
         """Ends the episode."""
@@ -200,7 +222,7 @@ class Marking(gymnasium.Env[Array, np.int64]):
             raise Error("no episode is under way: call reset() first")
         seen, earned, last = self._many.step(_action(action))
         self._over = bool(last[0])
-        return seen[0], float(earned[0]), False, self._over, {}
+        return seen[0], float(earned[0]), False, self._over, self._info()
 
 
 class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
@@ -251,7 +273,16 @@ class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
         super().reset(seed=one)
         if len(seeds) != self.num_envs:
             raise Error(f"{len(seeds)} seeds for {self.num_envs} environments: one each is needed")
-        return self._many.reset(seeds, int(self.np_random.integers(1 << 63))), {}
+        seen = self._many.reset(seeds, int(self.np_random.integers(1 << 63)))
+        return seen, self._info()
+
+    def _info(self) -> dict[str, Any]:
+        # As Gymnasium has it: beside each array one that says for whom it is known; 0 elsewhere.
+        out: dict[str, Any] = {}
+        for name, values in self._many.info().items():
+            out[f"_{name}"] = np.isfinite(values)
+            out[name] = np.where(out[f"_{name}"], values, 0).astype(values.dtype)
+        return out
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends the episodes."""
@@ -262,7 +293,7 @@ class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
     ) -> tuple[Array, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """5 ms in each, with an action in force in each."""
         seen, earned, last = self._many.step(_action(actions))
-        return seen, earned, np.zeros(self.num_envs, np.bool_), last, {}
+        return seen, earned, np.zeros(self.num_envs, np.bool_), last, self._info()
 
 
 class Threshold(Marking):

@@ -102,6 +102,30 @@ def test_what_happens_follows_from_the_seed():
     assert play(env, 6, actions) != first
 
 
+def test_info_has_what_an_agent_cannot_see() -> None:
+    env = envs.Marking(small())
+    _, first = env.reset(seed=4)
+    assert set(first) == {"network", "rtt_ms", "throughput_bps", "drops"}
+    assert first["rtt_ms"] == [20, 40][first["network"]]
+    sums = np.zeros(3)
+    for _ in range(199):
+        seen, _, _, _, info = env.step(3)
+        assert all(info[name] == first[name] for name in ("network", "rtt_ms"))
+        # What is seen is in packets of full size, cut at 1, of what 20 Mbit/s can send in 5 ms.
+        sums += [min(info["throughput_bps"] / 20e6, 1), seen[0], info["drops"]]
+        # At most 40 packets wait, and one that is on its way.
+        assert 0 <= info.get("sojourn_ms", 0) < 41 * 1514 * 8 / 20e6 * 1e3
+        assert 1 / 6 <= info.get("fairness", 1) <= 1
+    assert abs(sums[0] - sums[1]) < 0.03 * sums[1]
+    assert sums[1] > 0.5 * 199
+    # And of many each has its own.
+    many = envs.MarkingVector(2, small())
+    _, info = many.reset(seed=4)
+    assert (info["network"][0], info["_network"].tolist()) == (first["network"], [True, True])
+    assert info["_sojourn_ms"].tolist() == [False, False]
+    assert set(info) == {name for each in envs.INFO for name in (each, f"_{each}")}
+
+
 def test_many_are_each_as_one():
     many = gymnasium.make_vec("Queuewright/Marking-v0", num_envs=3, networks=small(), history=True)
     one = envs.Marking(small(), history=True)

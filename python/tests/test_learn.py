@@ -420,6 +420,46 @@ def test_a_training_goes_on_where_it_ended(tmp_path):
     assert d == e
 
 
+def test_every_update_is_told(tmp_path: Path) -> None:
+    rows: list[dict[str, float]] = []
+    once = learn.changed(learn.config(TINY | {"evaluation": {"every": 1_000_000}}), {"steps": 3200})
+    learn.train(once, tmp_path, say=lambda _: None, callback=rows.append)
+    assert [row["steps"] for row in rows] == [800, 1600, 2400, 3200]
+    assert all({"entropy", "kl", "value_error", "seconds"} <= set(row) for row in rows)
+    assert ["eval_reward" in row for row in rows] == [False, False, False, True]
+    (events,) = tmp_path.glob("events.*")
+    assert events.read_bytes().count(b"entropy") == 4
+    with pytest.raises(qw.Error, match=r"callback = 3: not a function"):
+        learn.train(once, tmp_path / "b", callback=3)  # type: ignore[arg-type]
+
+
+def test_several_seeds_are_as_many_trainings(tmp_path: Path) -> None:
+    told: list[dict[str, float]] = []
+    rows = learn.train_seeds(tiny(), tmp_path / "all", [1, 2], say=lambda _: None, callback=told.append)
+    assert [row["seed"] for row in rows] == [1, 2]
+    assert [row["seed"] for row in told] == [1, 1, 2, 2]
+    learn.train(tiny(seed=2), tmp_path / "one", say=lambda _: None)
+    of_all, alone = (tmp_path / name / "policy.json" for name in ("all/seed-2", "one"))
+    assert of_all.read_text() == alone.read_text()
+    log = [json.loads(line) for line in (tmp_path / "all/seed-2/log.jsonl").read_text().splitlines()]
+    assert rows[1]["last"] == pytest.approx(log[-1]["eval_reward"], abs=1e-6)
+    assert rows[1]["best"] == pytest.approx(max(row["eval_reward"] for row in log), abs=1e-6)
+    # What has ended stays, what was not there begins.
+    more = learn.train_seeds(tiny(), tmp_path / "all", "1..3", resume=True, say=lambda _: None)
+    assert more[:2] == rows
+    assert [row["seed"] for row in more] == [1, 2, 3]
+    with pytest.raises(qw.Error, match="seed-1: holds a training already"):
+        learn.train_seeds(tiny(), tmp_path / "all", 1)
+
+
+def test_the_spread_is_students() -> None:
+    # By the table: 4.303 for two degrees of freedom.
+    assert learn.spread([1, 2, 3]) == pytest.approx((2, 4.3027 / 3**0.5), abs=1e-4)
+    assert math.isnan(learn.spread([1])[1])
+    with pytest.raises(qw.Error, match="none; one at least"):
+        learn.spread([])
+
+
 def test_checkpoints_that_are_none_are_refused(tmp_path):
     with pytest.raises(qw.Error, match=r"checkpoint\.npz: no such file"):
         learn.train(tiny(), tmp_path, resume=True)
@@ -489,6 +529,16 @@ def test_where_policies_cannot_be_compared_is_said():
     assert rows[0]["reward"] == rows[1]["reward"]
 
 
+def test_a_drop_by_choice_is_no_overflow() -> None:
+    link = {"rate": "20mbit", "buffer": "4bdp"}
+    flows = [{"cca": "cubic", "count": 3, "rtt": "50ms"}]
+    scenario = qw.Scenario(link=link, flows=flows, run={"duration": "6s"})
+    rows = learn.evaluate(["queuepilot-dropping"], [scenario], against="codel,pie", seeds=1, progress=False)
+    # All drop early, some ten times a second, so that of 600 steps many have a drop; the buffer is not full.
+    assert all(row["drop_fraction"] > 0 for row in rows)
+    assert all(row["reward"] > 0.3 for row in rows), [row["reward"] for row in rows]
+
+
 def test_buffers_of_any_unit_are_told_in_full_packets():
     flows = [{"count": 2, "cca": "cubic", "rtt": "20ms"}]
     # 20 Mbit/s for 20 ms are 50,000 bytes: of 1514, 33.03 packets.
@@ -512,11 +562,16 @@ def test_the_commands(tmp_path: Path, command: Command):
     done = command("train", "tiny.toml", "--steps", "1600", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "queuewright-trained/tiny/policy.json: " in done.stdout
+    done = command("train", "tiny.toml", "--steps", "1600", "--seeds", "3,5", "--out", "both", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "seed 5        1600 steps  reward" in done.stdout
+    assert "last: " in done.stdout.splitlines()[-3]
+    assert (tmp_path / "both/seed-3/policy.json").exists()
     done = command("export-policy", "queuewright-trained/tiny", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "in whole numbers" in done.stdout
     last = (
-        "1600 steps, seed 1, "
+        "1600 of 1600 steps, seed 1, "
         in learn.Policy.read(tmp_path / "queuewright-trained/tiny/policy.json").description
     )
     assert ("is another" in done.stdout) != last
@@ -551,6 +606,8 @@ def test_the_commands(tmp_path: Path, command: Command):
         (["train", "--preset", "best"], 'error: --preset = "best": not a preset. Allowed: default, paper'),
         (["train", "--engine", "linux"], "argument --engine: invalid choice: 'linux' (choose from "),
         (["train", "--steps", "0"], "error: --steps = 0: not a whole number from 1000 to"),
+        (["train", "--seed", "1", "--seeds", "1..3"], "error: --seed: not together with --seeds"),
+        (["train", "--seeds", "x"], 'error: --seeds = "x"'),
         (["train", "--steps", "many"], "argument --steps: invalid int value: 'many'"),
         (["train", "/dev/null"], "error: /dev/null: a device, not a file"),
         (["train", "--preset", ""], 'error: --preset = "": not a preset'),

@@ -16,7 +16,7 @@ pub use queuewright_aqm::{POLICY_INPUTS, Weights};
 pub use tasks::Tasks;
 
 use queuewright_aqm::{POLICY_ACTIONS, POLICY_OBSERVATIONS, POLICY_ONE};
-use queuewright_sim::Stepper;
+use queuewright_sim::{Seen, Stepper};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
@@ -67,6 +67,23 @@ pub struct Transition {
     pub last: bool,
 }
 
+/// What a policy cannot see of its network.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Info {
+    /// Which of the [`Tasks`].
+    pub network: usize,
+    /// Mean of its flows' round-trip times without queues, ms.
+    pub rtt_ms: f64,
+    /// Sent in the last step, bit/s.
+    pub throughput_bps: f64,
+    /// Packets dropped in the last step, for whatever reason.
+    pub drops: u64,
+    /// Mean sojourn time of what was sent in the last step, ms; NaN if nothing was.
+    pub sojourn_ms: f64,
+    /// Jain's index of the TCP flows' goodputs since the episode began; NaN where there is none.
+    pub fairness: f64,
+}
+
 /// An episode under way.
 #[derive(Debug)]
 struct Episode {
@@ -74,6 +91,10 @@ struct Episode {
     port: usize,
     step_ns: u64,
     end_ns: u64,
+    network: usize,
+    rtt_ms: f64,
+    /// What the port had done when the last step began, and when it ended.
+    seen: [Seen; 2],
 }
 
 impl Episode {
@@ -82,7 +103,20 @@ impl Episode {
         self.run.discipline(self.port)?.act(action);
         self.run.run_before(to);
         let inputs = self.run.discipline(self.port)?.observe(to)?.map(|x| x as f32 / ONE);
+        self.seen = [self.seen[1], self.run.seen(self.port)?];
         Some(Transition { inputs, reward: inputs[POLICY_INPUTS - 1], last: to + self.step_ns > self.end_ns })
+    }
+
+    fn info(&self) -> Info {
+        let [from, to] = self.seen;
+        Info {
+            network: self.network,
+            rtt_ms: self.rtt_ms,
+            throughput_bps: (to.sent_bytes - from.sent_bytes) as f64 * 8e9 / self.step_ns as f64,
+            drops: to.dropped - from.dropped,
+            sojourn_ms: (to.sojourn_ns - from.sojourn_ns) as f64 / 1e6 / (to.sent - from.sent) as f64,
+            fairness: self.run.fairness(),
+        }
     }
 }
 
@@ -92,13 +126,15 @@ pub struct Env {
     tasks: Arc<Tasks>,
     random: Pcg64Mcg,
     episode: Option<Episode>,
+    /// Of the last step of all.
+    info: Option<Info>,
     packets: u64,
 }
 
 impl Env {
     /// An environment whose episodes follow from `seed`.
     pub fn new(tasks: Arc<Tasks>, seed: u64) -> Env {
-        Env { tasks, random: Pcg64Mcg::seed_from_u64(seed), episode: None, packets: 0 }
+        Env { tasks, random: Pcg64Mcg::seed_from_u64(seed), episode: None, info: None, packets: 0 }
     }
 
     /// Begins an episode; with `seed`, this and those after it follow from it. The first observation is all zeros.
@@ -113,9 +149,13 @@ impl Env {
         // Seeds are numbers that people can type.
         let (which, seed) = (self.random.next_u64(), self.random.next_u64() >> 32);
         let (spec, port, step_ns) = self.tasks.draw(which, seed)?;
+        let network = (which % self.tasks.len() as u64) as usize;
         let end_ns = spec.duration_ns;
+        let rtts = spec.flows.iter().map(|f| f.base_rtt_ns as f64 / 1e6);
+        let rtt_ms = rtts.sum::<f64>() / spec.flows.len() as f64;
         let run = Stepper::new(Arc::new(spec)).map_err(|e| Error::Task(e.to_string()))?;
-        self.episode = Some(Episode { run, port, step_ns, end_ns });
+        self.episode =
+            Some(Episode { run, port, step_ns, end_ns, network, rtt_ms, seen: [Seen::default(); 2] });
         Ok(())
     }
 
@@ -133,9 +173,15 @@ impl Env {
         }
         let step = self.episode.as_mut().and_then(|e| e.step(action)).ok_or(Error::Over)?;
         if step.last {
+            self.info = self.info();
             self.put_away();
         }
         Ok(step)
+    }
+
+    /// Of the last step; `None` before the first episode.
+    pub fn info(&self) -> Option<Info> {
+        self.episode.as_ref().map_or(self.info, |e| Some(e.info()))
     }
 
     /// Time in the episode, ns; `None` while there is none.
@@ -209,6 +255,11 @@ impl Envs {
                 Ok(())
             })
         })
+    }
+
+    /// [`Env::info`] of each.
+    pub fn infos(&self) -> impl Iterator<Item = Option<Info>> {
+        self.envs.iter().map(Env::info)
     }
 
     /// Packets that links have sent in all of them.

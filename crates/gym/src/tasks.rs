@@ -29,6 +29,7 @@ impl Tasks {
         for scenario in &mut scenarios {
             scenario.disciplines.truncate(1);
             scenario.run.seeds = vec![0];
+            scenario.run.warmup_ns = 0;
             // An agent looks itself: no time series.
             scenario.run.sample_ns = scenario.run.duration_ns;
             let name = scenario.name.as_deref().unwrap_or("the scenario");

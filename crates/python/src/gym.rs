@@ -136,12 +136,16 @@ pub fn network() -> String {
             "tensors": n.tensors.iter().map(|t| (t.name, shape(t))).collect::<Vec<_>>(),
             "observations": n.observations,
             "actions_percent": n.actions_percent,
+            "info": INFO,
             "weight_one": n.weight_one,
             "activation_one": n.activation_one,
         })
     });
     json.unwrap_or_default().to_string()
 }
+
+/// The names of [`Envs::infos`].
+const INFO: [&str; 6] = ["network", "rtt_ms", "throughput_bps", "drops", "sojourn_ms", "fairness"];
 
 /// Environments side by side, stepped on all cores.
 #[pyclass(module = "queuewright._native")]
@@ -183,6 +187,17 @@ impl Envs {
             floats(&mut self.steps.iter().map(|s| s.reward)),
             PyBytes::new(py, &last),
         ))
+    }
+
+    /// What agents cannot see, of the last step of each (float64, as many numbers each as there are names); NaN: not known.
+    fn infos<'p>(&self, py: Python<'p>) -> Bound<'p, PyBytes> {
+        let of = |i: Option<gym::Info>| {
+            i.map_or([f64::NAN; INFO.len()], |i| {
+                [i.network as f64, i.rtt_ms, i.throughput_bps, i.drops as f64, i.sojourn_ms, i.fairness]
+            })
+        };
+        let bytes: Vec<u8> = self.envs.infos().flat_map(of).flat_map(f64::to_ne_bytes).collect();
+        PyBytes::new(py, &bytes)
     }
 
     /// Packets that links have sent in all of them.

@@ -21,13 +21,14 @@ from queuewright import _native
 from queuewright._asked import simulator
 from queuewright._native import Error
 from queuewright._ray import Players
+from queuewright._scenario import Scenario
 from queuewright.learn import _ppo
-from queuewright.learn._config import Config, config, named
+from queuewright.learn._config import Config, changed, config, named
 from queuewright.learn._policy import INPUTS, OBSERVATIONS, REWARD, Policy, write
 
 # Of checkpoints; another version is refused.
 VERSION = 2
-# Seeds of looks while a policy learns, which no scenario names; those of training are drawn, and above.
+# Seeds of looks while a policy learns, far from those that people write; those of training are above.
 LOOKS = 1 << 31
 FIRST_SEED = 1 << 32
 
@@ -135,6 +136,8 @@ class Training:
         self.updates = 0
         self.best = -np.inf
         self.best_steps = 0
+        # The reward of the last look.
+        self.last = float("nan")
 
     @property
     def steps(self) -> int:
@@ -144,7 +147,9 @@ class Training:
     def policy(self) -> Policy:
         """As it would be deployed now."""
         name, learning = self.config.name, self.config.learning
-        said = f"{self.steps} steps, seed {learning.seed}, training {fingerprint(self.config)}"
+        # Schedules end with the training: another number of steps is another way to learn.
+        of = f"{self.steps} of {learning.steps} steps"
+        said = f"{of}, seed {learning.seed}, training {fingerprint(self.config)}"
         return Policy.quantised(self.learner.params, name, self.config.actions, said)
 
     def update(self) -> dict[str, float]:
@@ -168,6 +173,7 @@ class Training:
         """What the policy is worth now; written to `policy.json` if none has been worth more."""
         policy = self.policy()
         seen = look(self.networks, policy.to_bytes(), self.config.evaluation.episodes)
+        self.last = seen["reward"]
         if seen["reward"] > self.best:
             self.best, self.best_steps = seen["reward"], self.steps
             policy.save(self.folder / "policy.json")
@@ -187,6 +193,7 @@ class Training:
             "episodes": self.episodes.state,
             "best": self.best,
             "best_steps": self.best_steps,
+            "last": self.last,
         }
         out = io.BytesIO()
         np.savez(out, head=np.array(json.dumps(head)), **arrays)  # type: ignore[arg-type]
@@ -217,6 +224,7 @@ class Training:
         self.learner = _ppo.Learner(params, moments, jax.random.wrap_key_data(key), coefficient)
         self.episodes.state = head["episodes"]
         self.updates, self.best, self.best_steps = head["updates"], head["best"], head["best_steps"]
+        self.last = head.get("last", self.last)
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -258,7 +266,8 @@ def train(
     resume: bool = False,
     engine: str = "sim",
     say: Callable[[str], object] = print,
-) -> Policy:
+    callback: Callable[[dict[str, float]], object] | None = None,
+) -> Training:
     """See `queuewright.learn.train`."""
     training = Training(config, folder, engine)
     try:
@@ -279,13 +288,60 @@ def train(
         config.start.save(training.folder / "start.json")
     write(training.folder / "config.json", json.dumps(tables, indent=2).encode() + b"\n")
     with _Board(training.folder) as board:
-        _loop(training, board, say)
-    return Policy.read(training.folder / "policy.json")
+        _loop(training, board, say, callback)
+    return training
 
 
-def _loop(training: Training, board: "_Board", say: Callable[[str], object]) -> None:
+def train_seeds(
+    config: Config,
+    folder: str,
+    seeds: Any,
+    *,
+    resume: bool,
+    engine: str,
+    say: Callable[[str], object],
+    callback: Callable[[dict[str, float]], object] | None,
+) -> list[dict[str, float]]:
+    """See `queuewright.learn.train_seeds`."""
+    # What seeds are written like stands with the scenarios.
+    read = Scenario(link={"rate": "1mbit"}, flows=[{"cca": "cubic", "rtt": "20ms"}]).changed(seeds=seeds)
+    rows = []
+    for seed in read.to_dict()["run"]["seeds"]:
+        where = Path(folder) / f"seed-{seed}"
+        made = train(
+            changed(config, {"seed": seed}),
+            str(where),
+            resume=resume and (where / "checkpoint.npz").exists(),
+            engine=engine,
+            say=functools.partial(_of_seed, say, seed),
+            callback=None if callback is None else functools.partial(_with_seed, callback, seed),
+        )
+        rows.append({"seed": seed, "last": made.last, "best": made.best, "best_steps": made.best_steps})
+    return rows
+
+
+def _of_seed(say: Callable[[str], object], seed: int, text: str) -> None:
+    say(f"seed {seed}  {text}")
+
+
+def _with_seed(callback: Callable[[dict[str, float]], object], seed: int, row: dict[str, float]) -> None:
+    callback({"seed": seed, **row})
+
+
+def _loop(
+    training: Training,
+    board: "_Board",
+    say: Callable[[str], object],
+    callback: Callable[[dict[str, float]], object] | None,
+) -> None:
     config = training.config
     began, first = time.perf_counter(), training.steps
+
+    def tell(row: dict[str, float]) -> None:
+        board.add(row)
+        if callback is not None:
+            callback(row)
+
     if config.start is not None and training.steps == 0:
         # What it starts from may be the best that there is.
         seen = training.look()
@@ -294,18 +350,21 @@ def _loop(training: Training, board: "_Board", say: Callable[[str], object]) -> 
         told = training.update()
         every = config.evaluation.every
         over = training.steps >= config.learning.steps
-        if not over and training.steps // every == (training.steps - training.steps_an_update) // every:
-            continue
-        seen = training.look()
-        training.save()
+        looks = over or training.steps // every != (training.steps - training.steps_an_update) // every
+        seen = training.look() if looks else {}
+        if looks:
+            training.save()
         passed = time.perf_counter() - began
-        row = {"steps": training.steps, "seconds": round(passed, 3)}
+        row: dict[str, float] = {"steps": training.steps, "seconds": round(passed, 3)}
         row |= {"simulating": round(training.episodes.seconds / passed, 3)}
         row |= {f"eval_{name}": round(value, 6) for name, value in seen.items()}
         row |= {name: round(value, 6) for name, value in told.items()}
-        with open(training.folder / "log.jsonl", "a") as log:
-            log.write(json.dumps(row) + "\n")
-        board.add(row)
+        if looks:
+            with open(training.folder / "log.jsonl", "a") as log:
+                log.write(json.dumps(row) + "\n")
+        tell(row)
+        if not looks:
+            continue
         pace = (training.steps - first) / passed
         say(
             f"{training.steps:>10} steps  reward {seen['reward']:.4f}  "
@@ -334,7 +393,7 @@ class _Board:
         if self._writer is not None:
             self._writer.close()
 
-    def add(self, row: dict[str, Any]) -> None:
+    def add(self, row: Mapping[str, float]) -> None:
         if self._writer is not None:
             for name, value in row.items():
                 self._writer.add_scalar(name, value, row["steps"])
