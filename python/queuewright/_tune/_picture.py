@@ -49,7 +49,8 @@ def tradeoff(tuned: "Tuned", ax: "Axes | None") -> "Axes":
     ax.plot(0, 0, "k*", markersize=12, label="default")
     ax.set_xlabel(_gain_in(tuned.objectives[0]))
     ax.set_ylabel(_gain_in(tuned.objectives[1]))
-    ax.legend()
+    # Below, where nothing is drawn.
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False)
     return ax
 
 
@@ -106,5 +107,5 @@ def save(figure: Any, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     with plt.rc_context({"svg.hashsalt": "queuewright"}):
-        figure.savefig(path, metadata={"Date": None})
+        figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
     plt.close(figure)
