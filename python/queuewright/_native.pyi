@@ -225,6 +225,9 @@ class Domain:
     def scenarios(self) -> list[Draft]:
         """Its scenarios."""
 
+    def rtts_ms(self) -> list[float]:
+        """Of each the mean of its flows' round-trip times without queues, ms, in a run of seed 0."""
+
     def __len__(self) -> int:
         """How many."""
 
@@ -235,6 +238,9 @@ class Envs:
     def __new__(cls, domain: Domain, count: int, seed: int) -> Envs: ...
     def reset(self, seeds: Sequence[int | None]) -> None:
         """Begins an episode in each; None: what follows from the seed before."""
+
+    def renew(self) -> None:
+        """An episode begins in each whose last has ended, instead of at the next step."""
 
     def step(self, actions: bytes) -> tuple[bytes, bytes, bytes]:
         """A step of each.

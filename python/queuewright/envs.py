@@ -130,6 +130,12 @@ class _Many:
         self.begun = True
         return np.zeros((self.count, self.width), np.float32)
 
+    def renew(self) -> Array:
+        if self.envs is None or not self.begun:
+            raise Error("no episode is under way: call reset() first")
+        self.envs.renew()
+        return np.zeros((self.count, self.width), np.float32)
+
     def step(self, actions: NDArray[Any]) -> tuple[Array, Array, NDArray[np.bool_]]:
         if self.envs is None or not self.begun:
             raise Error("no episode is under way: call reset() first")
@@ -275,6 +281,10 @@ class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
             raise Error(f"{len(seeds)} seeds for {self.num_envs} environments: one each is needed")
         seen = self._many.reset(seeds, int(self.np_random.integers(1 << 63)))
         return seen, self._info()
+
+    def renew(self) -> Array:
+        """Begins an episode now in each whose last has ended; first observations, of use for those alone."""
+        return self._many.renew()
 
     def _info(self) -> dict[str, Any]:
         # As Gymnasium has it: beside each array one that says for whom it is known; 0 elsewhere.

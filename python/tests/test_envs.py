@@ -368,6 +368,36 @@ def test_gymnasiums_own_vectors(how: str):
 # It needs torch, 3 GB: where nobody has put it, the vectors above stand for it.
 if importlib.util.find_spec("stable_baselines3"):
 
+    def test_stable_baselines_vector_is_ours() -> None:
+        from stable_baselines3 import PPO
+
+        from queuewright.sb3 import MarkingVecEnv
+
+        many, plain = MarkingVecEnv(3, small()), envs.MarkingVector(3, small())
+        many.seed(5)
+        assert (many.reset() == plain.reset(seed=5)[0]).all()
+        _, first = plain.reset(seed=5)
+        assert [info["network"] for info in many.reset_infos] == first["network"].tolist()
+        action = np.array([1, 3, 5])
+        for i in range(1, 402):
+            seen, earned, over, infos = many.step(action)
+            if i in (200, 400):
+                # The next begins in this step: its first observation, and the last of the one before.
+                last, wanted, _, truncated, _ = plain.step(action)
+                assert over.all()
+                assert truncated.all()
+                assert not seen.any()
+                assert (np.array([info["terminal_observation"] for info in infos]) == last).all()
+                assert all(info["TimeLimit.truncated"] for info in infos)
+                plain.step(action)
+            else:
+                now, wanted, _, _, _ = plain.step(action)
+                assert not over.any()
+                assert (seen == now).all()
+            assert (earned == wanted).all()
+        PPO("MlpPolicy", many, n_steps=250, batch_size=250, device="cpu").learn(3_000)
+        many.close()
+
     @pytest.mark.parametrize("how", ["fork", "spawn"])
     def test_stable_baselines_trains(how: str):
         from stable_baselines3 import PPO

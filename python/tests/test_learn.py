@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -101,6 +102,67 @@ def test_policies_are_read_as_they_were_written(tmp_path):
     (tmp_path / "half.json").write_text(policy.to_json()[:5000])
     with pytest.raises(qw.Error, match="not JSON"):
         learn.Policy.read(tmp_path / "half.json")
+
+
+def modules(params: dict[str, np.ndarray]) -> tuple[SimpleNamespace, list[SimpleNamespace]]:
+    """What PyTorch's modules have, of these tensors; the LSTM's bias in two parts."""
+    lstm = SimpleNamespace(
+        weight_ih_l0=params["input"],
+        weight_hh_l0=params["hidden"],
+        bias_ih_l0=params["gate_bias"] - 0.25,
+        bias_hh_l0=np.full_like(params["gate_bias"], 0.25),
+    )
+    layers = [
+        SimpleNamespace(weight=params[part], bias=params[f"{part}_bias"])
+        for part in ("first", "second", "last")
+    ]
+    return lstm, layers
+
+
+def test_a_policy_of_pytorchs_modules_does_as_they_do() -> None:
+    """PyTorch's own arithmetic, written out (its documentation of nn.LSTM); gates in its order."""
+    rng = np.random.default_rng(5)
+    params = {key: rng.normal(0, 0.2, shape) for key, shape in _policy.SHAPES.items()}
+    at_work = learn.Inference(learn.Policy.of_modules(*modules(params), "mine"))
+    h, c = np.zeros(32), np.zeros(32)
+    worst = 0.0
+    for _ in range(50):
+        seen = rng.uniform(0, 1, 13)
+        gates = params["input"] @ seen + params["hidden"] @ h + params["gate_bias"]
+        i, f, g, o = np.split(gates, 4)
+        c = c / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
+        h = np.tanh(c) / (1 + np.exp(-o))
+        x = np.tanh(params["first"] @ h + params["first_bias"])
+        x = np.tanh(params["second"] @ x + params["second_bias"])
+        logits = params["last"] @ x + params["last_bias"]
+        found = at_work.step(np.rint(seen * _policy.ONE).astype(np.int64)) / 2**16
+        worst = max(worst, float(np.abs(found - logits).max()))
+    assert worst < 0.01, worst
+
+
+def test_modules_that_cannot_be_a_policy_are_named() -> None:
+    params = {key: np.zeros(shape) for key, shape in _policy.SHAPES.items()}
+    lstm, layers = modules(params)
+    for given, said in (
+        ((lstm, layers[:2]), "layers: 2 of them; three are needed"),
+        ((SimpleNamespace(), layers), "lstm: has no weight_ih_l0; a torch.nn.LSTM"),
+        (
+            (lstm, [*layers[:2], SimpleNamespace(weight=layers[2].weight, bias=None)]),
+            r"layers\[2\]: has no bias",
+        ),
+        (
+            (lstm, [layers[1], *layers[1:]]),
+            r"first: of shape \(64, 64\); the header's network has \(64, 32\)",
+        ),
+        (
+            (SimpleNamespace(**{**vars(lstm), "weight_ih_l0": params["input"] + np.nan}), layers),
+            "input: has a weight that is no number between -8 and 8",
+        ),
+    ):
+        with pytest.raises(qw.Error, match=said):
+            learn.Policy.of_modules(*given, "mine")
+    with pytest.raises(qw.Error, match="actions = other: not a kind of action"):
+        learn.Policy.of_modules(lstm, layers, "mine", actions="other").to_json()
 
 
 def test_rounding_keeps_within_what_there_is():
@@ -385,6 +447,34 @@ def test_schedules_end_with_a_shorter_training() -> None:
     assert rate(1_000_000) == pytest.approx(5e-5)
     # A longer one goes on with the last value; a schedule that ends before the training does is as written.
     assert [rate(at, 16_000_000) for at in (8_000_000, 12_000_000)] == pytest.approx([5e-5, 5e-5])
+
+
+def test_rewards_are_the_papers_or_power() -> None:
+    inputs = np.zeros((3, 2, 13), np.float32)
+    inputs[1:, :, _policy.OBSERVATIONS.index("sent")] = [[1, 0.5], [0.8, 1]]
+    inputs[1:, :, _policy.OBSERVATIONS.index("queue_in_steps")] = [[0, 4], [12, 4]]
+    inputs[1:, :, 12] = [[1, 0.1], [0.2, -1]]
+    rtt_steps = jnp.array([4.0, 8.0])
+    assert _ppo.rewards("paper", jnp.asarray(inputs), rtt_steps).tolist() == inputs[1:, :, 12].tolist()
+    power = _ppo.rewards("power", jnp.asarray(inputs), rtt_steps)
+    assert power == pytest.approx(np.array([[1, 0.5 * 8 / 12], [0.8 * 4 / 16, 8 / 12]]))
+
+
+def test_a_training_learns_for_another_reward(tmp_path: Path) -> None:
+    learn.train(tiny(reward="power"), tmp_path / "power", say=lambda _: None)
+    learn.train(tiny(), tmp_path / "paper", say=lambda _: None)
+    power, paper = (
+        [json.loads(line)["eval_reward"] for line in (tmp_path / name / "log.jsonl").read_text().splitlines()]
+        for name in ("power", "paper")
+    )
+    # Never below nothing, as the paper's may be.
+    assert all(0 < reward <= 1 for reward in power)
+    assert power != paper
+    _, rounded, before = learn.export(tmp_path / "power", episodes=2)
+    assert 0 < rounded <= 1
+    assert 0 < before <= 1
+    with pytest.raises(qw.Error, match=r'learning\.reward = "most": not "paper" nor "power"'):
+        tiny(reward="most")
 
 
 def test_the_divergence_is_that_of_all_minibatches() -> None:

@@ -151,8 +151,7 @@ impl Env {
         let (spec, port, step_ns) = self.tasks.draw(which, seed)?;
         let network = (which % self.tasks.len() as u64) as usize;
         let end_ns = spec.duration_ns;
-        let rtts = spec.flows.iter().map(|f| f.base_rtt_ns as f64 / 1e6);
-        let rtt_ms = rtts.sum::<f64>() / spec.flows.len() as f64;
+        let rtt_ms = tasks::rtt_ms(&spec);
         let run = Stepper::new(Arc::new(spec)).map_err(|e| Error::Task(e.to_string()))?;
         self.episode =
             Some(Episode { run, port, step_ns, end_ns, network, rtt_ms, seen: [Seen::default(); 2] });
@@ -226,6 +225,15 @@ impl Envs {
         let seeds = (0..self.envs.len()).map(|i| seeds.get(i).copied().flatten());
         let each = self.envs.iter_mut().zip(seeds).collect::<Vec<_>>();
         pool::on_all_cores(|| each.into_par_iter().map(|(env, seed)| env.reset(seed)).collect())
+    }
+
+    /// Begins an episode in each that has none, by the seeds that follow.
+    ///
+    /// # Errors
+    /// As [`Env::reset`], of the first.
+    pub fn renew(&mut self) -> Result<(), Error> {
+        let each = self.envs.par_iter_mut().filter(|env| env.episode.is_none());
+        pool::on_all_cores(|| each.map(|env| env.reset(None)).collect())
     }
 
     /// A step of each. One whose episode ended with the last step begins another instead, whatever its action: its

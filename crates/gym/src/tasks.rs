@@ -77,6 +77,14 @@ impl Tasks {
         self.scenarios.is_empty()
     }
 
+    /// Of each the mean of its flows' round-trip times without queues, ms, in a run of seed 0.
+    ///
+    /// # Errors
+    /// What a scenario has wrong.
+    pub fn rtts_ms(&self) -> Result<Vec<f64>, Error> {
+        (0..self.len() as u64).map(|which| Ok(rtt_ms(&self.draw(which, 0)?.0))).collect()
+    }
+
     /// All of these.
     pub fn join(several: impl IntoIterator<Item = Tasks>) -> Tasks {
         let mut all = Tasks { scenarios: Vec::new(), ports: Vec::new(), actions: None };
@@ -105,6 +113,11 @@ impl Tasks {
             _ => Err(Error::Task(format!("{} has no parameter step", driven.info.name))),
         }
     }
+}
+
+/// Mean of the round-trip times of a run's flows without queues, ms; NaN of none.
+pub(crate) fn rtt_ms(spec: &RunSpec) -> f64 {
+    spec.flows.iter().map(|f| f.base_rtt_ns as f64 / 1e6).sum::<f64>() / spec.flows.len() as f64
 }
 
 fn the_run(scenario: &Scenario) -> Result<RunSpec, Error> {

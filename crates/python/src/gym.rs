@@ -97,6 +97,11 @@ impl Domain {
         self.0.scenarios().iter().map(Draft::of).collect()
     }
 
+    /// Of each the mean of its flows' round-trip times without queues, ms.
+    fn rtts_ms(&self) -> PyResult<Vec<f64>> {
+        self.0.rtts_ms().map_err(failed)
+    }
+
     fn __len__(&self) -> usize {
         self.0.len()
     }
@@ -166,6 +171,11 @@ impl Envs {
     /// An episode begins in each; a seed, or None, for each.
     fn reset(&mut self, py: Python<'_>, seeds: Vec<Option<u64>>) -> PyResult<()> {
         py.detach(|| self.envs.reset(&seeds)).map_err(failed)
+    }
+
+    /// An episode begins in each whose last has ended.
+    fn renew(&mut self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.envs.renew()).map_err(failed)
     }
 
     /// A step of each: inputs (float32, 13 each), rewards (float32), which episodes end (bool). Actions are uint32.

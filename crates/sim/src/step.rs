@@ -72,13 +72,20 @@ impl Stepper {
     }
 
     /// Jain's index of the goodputs of all TCP flows that have begun and are not complete, each since its start, as far as their
-    /// hosts have worked; NaN where there is none.
+    /// hosts have worked; NaN where nothing has come yet.
     pub fn fairness(&self) -> f64 {
         let now_ns = self.now_ns;
-        let long = self.world.flows().iter().filter(|f| {
-            matches!(f.ends, Endpoints::Tcp { .. }) && f.start_ns < now_ns && f.finished_ns.is_none()
-        });
-        results::jain(long.map(|f| f.reverse.delivered_total as f64 / (now_ns - f.start_ns) as f64))
+        let long = || {
+            self.world.flows().iter().filter(|f| {
+                matches!(f.ends, Endpoints::Tcp { .. }) && f.start_ns < now_ns && f.finished_ns.is_none()
+            })
+        };
+        match long().any(|f| f.reverse.delivered_total > 0) {
+            true => {
+                results::jain(long().map(|f| f.reverse.delivered_total as f64 / (now_ns - f.start_ns) as f64))
+            }
+            false => f64::NAN,
+        }
     }
 
     /// Packets that all ports have sent so far.

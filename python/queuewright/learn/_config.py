@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -58,6 +58,7 @@ class Learning(Struct, frozen=True, forbid_unknown_fields=True):
     gradient_norm: Annotated[float, Meta(ge=0, le=1e6)]
     scale_rewards: bool
     bootstrap: bool
+    reward: Literal["paper", "power"]
     task_embedding: Annotated[int, Meta(ge=0, le=64)]
     # One for each action.
     first_bias: tuple[_Bias, _Bias, _Bias, _Bias, _Bias, _Bias]
@@ -306,7 +307,7 @@ def _said(wrong: str, kind: Any, table: Any, where: str) -> str:
         return f"{inside}{unknown[1]}: unknown key. Allowed: {known}"
     if missing := re.fullmatch(r"Object missing required field `(.*)`", what):
         return f"{inside}{missing[1]}: missing"
-    if not what.startswith("Expected"):
+    if not what.startswith(("Expected", "Invalid enum value")):
         # Our own words, of a field in it.
         return f"{inside}{what}"
     return f"{at} = {shown(found)}: not {_allowed(declared)}"
@@ -334,6 +335,8 @@ def _allowed(declared: Any) -> str:
             return "true or false"
         case kinds.StrType():
             return "a text in quotes"
+        case kinds.LiteralType():
+            return " nor ".join(f'"{word}"' for word in declared.values)
         case kinds.ListType(item_type=kinds.DictType()):
             return "a list of tables; write [[networks]]"
         case kinds.ListType(item_type=kinds.TupleType()):

@@ -7,7 +7,7 @@ Q15, sums in Q27, all rounded down.
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,47 @@ class Policy:
         tensors = {key: np.clip(x, -(2**15), 2**15 - 1).astype(np.int16) for key, x in rounded.items()}
         return Policy(name, tensors, description, actions)
 
+    @staticmethod
+    def of_modules(
+        lstm: Any,
+        layers: Sequence[Any],
+        name: str,
+        *,
+        actions: str = "marking",
+        description: str | None = None,
+    ) -> "Policy":
+        """Out of PyTorch: what was trained by Stable-Baselines3, CleanRL or a loop of your own.
+
+        It is fed the environments' observations with `history=True`; between the layers stands tanh. The
+        logits of the last are those of the six actions.
+
+        Args:
+            lstm: A `torch.nn.LSTM` of 13 inputs and 32 units, one layer, one direction.
+            layers: Three `torch.nn.Linear`: 32 to 64, 64 to 64, 64 to 6.
+            name: Of the policy.
+            actions: What an action is: `"marking"`, `"threshold"`, `"red"`, `"dropping"`.
+            description: For people.
+
+        Raises:
+            Error: A module of another kind or shape; a weight that is no number, or beyond -8 to 8.
+        """
+        if len(layers) != 3:
+            raise Error(f"layers: {len(layers)} of them; three are needed: 32 to 64, 64 to 64, 64 to 6")
+        found = {
+            "input": _weights(lstm, "lstm", "weight_ih_l0"),
+            "hidden": _weights(lstm, "lstm", "weight_hh_l0"),
+            "gate_bias": _weights(lstm, "lstm", "bias_ih_l0") + _weights(lstm, "lstm", "bias_hh_l0"),
+        }
+        for i, part in enumerate(("first", "second", "last")):
+            found[part] = _weights(layers[i], f"layers[{i}]", "weight")
+            found[f"{part}_bias"] = _weights(layers[i], f"layers[{i}]", "bias")
+        for part, shape in SHAPES.items():
+            if found[part].shape != shape:
+                raise Error(f"{part}: of shape {found[part].shape}; the header's network has {shape}")
+            if not (np.abs(found[part]) < 2**15 / WEIGHT_ONE).all():
+                raise Error(f"{part}: has a weight that is no number between -8 and 8")
+        return Policy.quantised(found, name, actions, description)
+
     def to_floats(self) -> dict[str, NDArray[np.float32]]:
         """The weights in floating point: what `quantised` makes this policy of."""
         return {key: x.astype(np.float32) / np.float32(WEIGHT_ONE) for key, x in self.tensors.items()}
@@ -76,6 +117,18 @@ class Policy:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the file, whole or not at all."""
         write(path, self.to_json().encode())
+
+
+def _weights(module: Any, name: str, which: str) -> NDArray[np.float64]:
+    """A tensor of a module's, wherever it lies."""
+    found = getattr(module, which, None)
+    if found is None:
+        raise Error(
+            f"{name}: has no {which}; a torch.nn.LSTM and three torch.nn.Linear, all with bias, are needed"
+        )
+    for step in ("detach", "cpu"):
+        found = getattr(found, step, lambda found=found: found)()
+    return np.asarray(found, np.float64)
 
 
 def stored(source: str | os.PathLike[str]) -> str:

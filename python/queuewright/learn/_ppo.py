@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 
 from queuewright.learn._config import Learning, Line, Schedule
-from queuewright.learn._policy import ACTIONS, INPUTS, REWARD, UNITS, WIDTH
+from queuewright.learn._policy import ACTIONS, INPUTS, OBSERVATIONS, REWARD, UNITS, WIDTH
 
 Params = dict[str, jax.Array]
 
@@ -115,6 +115,21 @@ class Batch(NamedTuple):
     logits: jax.Array
 
 
+def rewards(kind: str, inputs: jax.Array, rtt_steps: jax.Array) -> jax.Array:
+    """What each step was worth, (time, episodes), of inputs (time + 1, episodes, 13).
+
+    Args:
+        kind: `"paper"`: the last of the inputs, as the header has it. `"power"`: Kleinrock's power, the use
+            of the link times the share of the round trip that is not waiting.
+        inputs: What was seen; a step's end stands in the next row.
+        rtt_steps: Of each episode's network, the round trip without queues in steps.
+    """
+    if kind == "paper":
+        return inputs[1:, :, REWARD]
+    use, wait = (inputs[1:, :, OBSERVATIONS.index(name)] for name in ("sent", "queue_in_steps"))
+    return use * rtt_steps / (rtt_steps + wait)
+
+
 def _advantages(learning: Learning, rewards: jax.Array, values: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Schulman and others 2016, equation 16. With `bootstrap` what would follow an episode counts."""
     if not learning.bootstrap:
@@ -209,12 +224,10 @@ def update(
     inputs: jax.Array,
     actions: jax.Array,
     task: jax.Array,
+    rtt_steps: jax.Array,
     entropy_coefficient: jax.Array,
 ) -> tuple[Learner, dict[str, jax.Array]]:
-    """Learns from whole episodes: inputs (time + 1, episodes, 13), actions (time + 1, episodes), tasks.
-
-    A step's reward is the last of the inputs after it.
-    """
+    """Learns from whole episodes: inputs (time + 1, episodes, 13), actions (time + 1, episodes), tasks."""
     params, chunk = learner.params, learning.chunk
     steps, count = inputs.shape[0] - 1, inputs.shape[1]
     chunks = steps // chunk
@@ -223,7 +236,8 @@ def update(
     logits = jax.nn.log_softmax(actor(params, states.hidden[:-1]))
     logp = jnp.take_along_axis(logits, actions[:-1, :, None], axis=-1)[..., 0]
     scale = 1 - learning.gamma if learning.scale_rewards else 1.0
-    advantages, returns = _advantages(learning, inputs[1:, :, REWARD] * scale, values)
+    earned = rewards(learning.reward, inputs, rtt_steps)
+    advantages, returns = _advantages(learning, earned * scale, values)
     explained = 1 - jnp.var(returns - values[:-1]) / jnp.var(returns)
     advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
 
@@ -279,6 +293,6 @@ def update(
     told = {name: value.mean() for name, value in info.items()} | {
         "explained": explained,
         "kl_coefficient": coefficient,
-        "reward": inputs[1:, :, REWARD].mean(),
+        "reward": earned.mean(),
     }
     return Learner(params, moments, key, coefficient), told

@@ -24,7 +24,7 @@ from queuewright._ray import Players
 from queuewright._scenario import Scenario
 from queuewright.learn import _ppo
 from queuewright.learn._config import Config, changed, config, named
-from queuewright.learn._policy import INPUTS, OBSERVATIONS, REWARD, Policy, write
+from queuewright.learn._policy import INPUTS, OBSERVATIONS, Policy, write
 
 # Of checkpoints; another version is refused.
 VERSION = 2
@@ -81,15 +81,27 @@ class Episodes:
         return seen.swapaxes(0, 1), done.T
 
 
-def look(networks: Plays, weights: bytes | None, episodes: int) -> dict[str, float]:
-    """What a policy is worth, in these networks by turns; not in the first 60 % of an episode."""
+def look(
+    networks: Plays, weights: bytes | None, episodes: int, kind: str = "paper", rtts: Sequence[float] = ()
+) -> dict[str, float]:
+    """What a policy is worth, in these networks by turns; not in the first 60 % of an episode.
+
+    Args:
+        networks: Where it acts.
+        weights: Its own; None: the scripted policy.
+        episodes: How many.
+        kind: What is rewarded.
+        rtts: For another than the paper's, of each network the round trip without queues in steps.
+    """
     which = _by_turns(len(networks), episodes)
     inputs, _ = Episodes(networks, np.random.default_rng(0)).play(weights, which)
-    late = inputs[1 + (len(inputs) - 1) * 3 // 5 :]
+    first = 1 + (len(inputs) - 1) * 3 // 5
+    late = inputs[first:]
+    rtt_steps = jnp.array([rtts[task] if rtts else 1.0 for task, _ in which])
     seen = {name: late[..., i] for i, name in enumerate(OBSERVATIONS)}
     arrived = float(seen["arrived"].sum())
     return {
-        "reward": float(late[..., REWARD].mean()),
+        "reward": float(_ppo.rewards(kind, jnp.asarray(inputs[first - 1 :]), rtt_steps).mean()),
         "utilization": float(seen["sent"].mean()),
         "drop_fraction": float(seen["dropped"].sum()) / arrived if arrived else 0.0,
         "queue_of_buffer": float(seen["queue_of_buffer"].mean()),
@@ -109,6 +121,8 @@ class Training:
         self.config = config
         self.folder = Path(folder)
         self.networks: Plays = config.networks._native() if engine == "sim" else Players(config.networks)
+        # Of each network the round trip without queues, in steps of 5 ms.
+        self.rtts = [rtt / 5 for rtt in config.networks._native().rtts_ms()]
         learning = config.learning
         first = Episodes(self.networks, np.random.default_rng(0))
         inputs, _ = first.play(None, [(task, 1) for task in range(min(len(self.networks), 64))])
@@ -164,6 +178,7 @@ class Training:
             jnp.asarray(inputs),
             jnp.asarray(actions, jnp.int32),
             jnp.array([task for task, _ in which]),
+            jnp.array([self.rtts[task] for task, _ in which]),
             _ppo.along(learning.entropy, self.steps, learning.steps),
         )
         self.updates += 1
@@ -172,7 +187,8 @@ class Training:
     def look(self) -> dict[str, float]:
         """What the policy is worth now; written to `policy.json` if none has been worth more."""
         policy = self.policy()
-        seen = look(self.networks, policy.to_bytes(), self.config.evaluation.episodes)
+        episodes, kind = self.config.evaluation.episodes, self.config.learning.reward
+        seen = look(self.networks, policy.to_bytes(), episodes, kind, self.rtts)
         self.last = seen["reward"]
         if seen["reward"] > self.best:
             self.best, self.best_steps = seen["reward"], self.steps
@@ -412,7 +428,8 @@ def export(folder: str, name: str | None, episodes: int) -> tuple[Policy, float,
     policy = training.policy()
     if name is not None:
         policy = replace(policy, name=named(name))
-    rounded = look(training.networks, policy.to_bytes(), episodes)["reward"]
+    kind = training.config.learning.reward
+    rounded = look(training.networks, policy.to_bytes(), episodes, kind, training.rtts)["reward"]
     return policy, rounded, _look_in_floating_point(training, episodes)
 
 
@@ -428,21 +445,23 @@ def _actor() -> Any:
 
 def _look_in_floating_point(training: Training, episodes: int) -> float:
     """The reward, after the first 60 % of an episode, of the policy as it learned: before it was rounded."""
-    drafts, kind = training.config.networks._native().scenarios(), training.config.actions
-    envs = []
-    for task, seed in _by_turns(len(drafts), episodes):
-        envs.append(_native.Envs(_native.Domain.of([drafts[task]]).acting(kind), 1, seed))
+    drafts, actions_of = training.config.networks._native().scenarios(), training.config.actions
+    envs, which = [], _by_turns(len(drafts), episodes)
+    for task, seed in which:
+        envs.append(_native.Envs(_native.Domain.of([drafts[task]]).acting(actions_of), 1, seed))
         envs[-1].reset([seed])
     state, rng = _ppo.blank(episodes), np.random.default_rng(1)
     inputs = np.zeros((episodes, INPUTS), np.float32)
     inputs[:, len(OBSERVATIONS)] = 1.0
-    rewards: list[list[float]] = []
+    seen = [inputs]
     while True:
         state, logits = _actor()(training.learner.params, state, inputs)
         noise = rng.gumbel(size=logits.shape)
         actions = np.argmax(np.asarray(logits) + noise, axis=1).astype(np.uint32)
         steps = [env.step(action.tobytes()) for env, action in zip(envs, actions, strict=True)]
-        inputs = np.array([np.frombuffer(seen, np.float32) for seen, _, _ in steps])
-        rewards.append([float(np.frombuffer(earned, np.float32)[0]) for _, earned, _ in steps])
+        inputs = np.array([np.frombuffer(shown, np.float32) for shown, _, _ in steps])
+        seen.append(inputs)
         if any(last != b"\0" for _, _, last in steps):
-            return float(np.array(rewards)[len(rewards) * 3 // 5 :].mean())
+            rtt_steps = jnp.array([training.rtts[task] for task, _ in which])
+            earned = _ppo.rewards(training.config.learning.reward, jnp.array(seen), rtt_steps)
+            return float(earned[len(earned) * 3 // 5 :].mean())
