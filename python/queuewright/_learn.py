@@ -131,7 +131,8 @@ def _train(given: argparse.Namespace) -> None:
             )
         for which in ("last", "best"):
             mean, half = learn.spread(row[which] for row in rows)
-            print(f"{which}: {mean:.4f} \u00b1 {half:.4f}" if half == half else f"{which}: {mean:.4f}")
+            interval = f" \u00b1 {half:.4f} (95 %)" if half == half else ""
+            print(f"{which}: {mean:.4f}{interval}")
         print(f"the policies: {folder}/seed-N/policy.json")
         return
     policy = learn.train(training, folder, resume=given.resume, engine=given.engine, say=_say)

@@ -144,7 +144,7 @@ def test_modules_that_cannot_be_a_policy_are_named() -> None:
     params = {key: np.zeros(shape) for key, shape in _policy.SHAPES.items()}
     lstm, layers = modules(params)
     for given, said in (
-        ((lstm, layers[:2]), "layers: 2 of them; three are needed"),
+        ((lstm, layers[:2]), "layers = .*: not three torch.nn.Linear"),
         ((SimpleNamespace(), layers), "lstm: has no weight_ih_l0; a torch.nn.LSTM"),
         (
             (lstm, [*layers[:2], SimpleNamespace(weight=layers[2].weight, bias=None)]),
@@ -162,7 +162,7 @@ def test_modules_that_cannot_be_a_policy_are_named() -> None:
         with pytest.raises(qw.Error, match=said):
             learn.Policy.of_modules(*given, "mine")
     with pytest.raises(qw.Error, match="actions = other: not a kind of action"):
-        learn.Policy.of_modules(lstm, layers, "mine", actions="other").to_json()
+        learn.Policy.of_modules(lstm, layers, "mine", actions="other")
 
 
 def test_rounding_keeps_within_what_there_is():

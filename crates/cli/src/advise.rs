@@ -53,6 +53,13 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
         true => resumed::<Question>(base, ASKED).map(|(folder, q)| (Some(folder), q))?,
         false => (None, a.question.clone()),
     };
+    // It stands in commands that are to be pasted as root.
+    if !q.dev.chars().all(|c| c.is_ascii_alphanumeric() || ".:_-@".contains(c)) {
+        return Err(Failure::Input(format!(
+            "--dev = {:?}: no name that a command can have as it is; letters, digits and . : _ - @ are allowed",
+            q.dev
+        )));
+    }
     let mut asked = Asked::read(&q, resumed.as_ref().map(|folder| folder.join(SCENARIO)))?;
     let free = q.aqm.is_none() && q.kernel.is_none() && !q.tc;
     let all = asked.candidates(candidates(&q)?, free)?;

@@ -403,12 +403,12 @@ pub(crate) fn group_tables(results: &Results) -> Vec<GroupTable<'_>> {
         results,
         "Harm: the share that groups lose beside those of --without",
         [
-            ("goodput", "", "%"),
-            ("delay", "", "%"),
-            ("transfers", "", "%"),
-            ("completion", "p95", "%"),
-            ("page load", "p50", "%"),
-            ("delivered", "", "%"),
+            ("goodput", "harm", "%"),
+            ("delay", "harm", "%"),
+            ("transfers", "harm", "%"),
+            ("completion", "p95 harm", "%"),
+            ("page load", "p50 harm", "%"),
+            ("delivered", "harm", "%"),
             ("fair share", "", "Mbit/s"),
         ],
         |g| {

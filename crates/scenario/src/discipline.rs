@@ -66,6 +66,15 @@ fn unknown(node: &Node, name: &str) -> Error {
     match name.ends_with(".h") {
         true => node
             .error(format!("not a discipline; for a file of your own write its folder, too: \"./{name}\"")),
+        // As a command line has it.
+        false if name.contains(':') => {
+            let (head, pairs) = name.split_once(':').unwrap_or((name, ""));
+            let pairs = pairs.split(':').filter_map(|pair| pair.split_once('='));
+            let pairs: String = pairs.map(|(key, value)| format!(", {key} = \"{value}\"")).collect();
+            node.error(format!(
+                "not a discipline; its parameters stand beside its name: {{ name = \"{head}\"{pairs} }}"
+            ))
+        }
         false => {
             let names = aqm::registry().iter().map(|i| i.name);
             node.error(format!("not a discipline{}", suggest(name, names)))

@@ -259,21 +259,19 @@ fn left_out(plan: &Plan, scores: &Scores) -> String {
     let apart = |i: usize| !scores.common.contains(&i) && !unscored(i) && !nobody(i);
     let measure = plan.suite.about.score().join("`, `");
     let mut out = String::new();
+    // Of runs that are not there yet nobody knows what they have.
+    let known = |names: Vec<_>| if scores.missing > 0 { Vec::new() } else { names };
     for (names, why) in [
         (names(&unscored), "the suite leaves them out".into()),
-        (names(&nobody), format!("no run has `{measure}`")),
-        (names(&apart), "not all that are compared have them".into()),
+        (known(names(&nobody)), format!("no run has `{measure}`")),
+        (known(names(&apart)), "not all that are compared have them".into()),
     ] {
         if !names.is_empty() {
             let _ = write!(out, "No score in {}, as {why}: {}. ", plural(names.len()), names.join(", "));
         }
     }
     if scores.missing > 0 {
-        let _ = write!(
-            out,
-            "Unfinished: {} of its runs are not there, and scores are over the scenarios and seeds that are. ",
-            scores.missing
-        );
+        let _ = write!(out, "Scores are over the scenarios and seeds that are there. ");
     }
     if out.is_empty() { out } else { format!("{}\n\n", out.trim_end()) }
 }
@@ -284,6 +282,13 @@ fn plural(scenarios: usize) -> String {
 
 /// What the ranking comes to, in words.
 fn answer(plan: &Plan, scores: &Scores) -> String {
+    if scores.missing > 0 {
+        let missing = match scores.missing {
+            1 => "one run is not there".to_string(),
+            n => format!("{n} runs are not there"),
+        };
+        return format!("**No verdict yet**: {missing}. `queuewright suite --resume` goes on.");
+    }
     let compared: Vec<&Standing> = scores.standings.iter().filter(|s| s.compared).collect();
     let [best, others @ ..] = compared.as_slice() else { return String::new() };
     // The 95 % interval of their scores' ratio, draw by draw, reaches 1.

@@ -147,6 +147,8 @@ def _held_out(tuned: Tuned) -> str:
 
 def _verdict(tuned: Tuned) -> str:
     what = " and ".join(str(objective) for objective in tuned.objectives)
+    if not tuned.candidates:
+        return "nothing was tried: the budget ended before the first candidate; give it more time"
     if tuned.best is None:
         return f"nothing that was tried has better {what} than the defaults: the defaults stand"
     verdict = tuned.best.together

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from queuewright import _native
 from queuewright._native import Error
-from queuewright._values import cut, file, text
+from queuewright._values import cut, file, shown, text
 
 _NETWORK: dict[str, Any] = json.loads(_native.network())
 # Tensors in the order of `struct qw_queuepilot_net`.
@@ -74,8 +74,8 @@ class Policy:
         Raises:
             Error: A module of another kind or shape; a weight that is no number, or beyond -8 to 8.
         """
-        if len(layers) != 3:
-            raise Error(f"layers: {len(layers)} of them; three are needed: 32 to 64, 64 to 64, 64 to 6")
+        if not isinstance(layers, Sequence) or len(layers) != 3:
+            raise Error(f"layers = {shown(layers)}: not three torch.nn.Linear, 32 to 64, 64 to 64, 64 to 6")
         found = {
             "input": _weights(lstm, "lstm", "weight_ih_l0"),
             "hidden": _weights(lstm, "lstm", "weight_hh_l0"),
@@ -89,7 +89,10 @@ class Policy:
                 raise Error(f"{part}: of shape {found[part].shape}; the header's network has {shape}")
             if not (np.abs(found[part]) < 2**15 / WEIGHT_ONE).all():
                 raise Error(f"{part}: has a weight that is no number between -8 and 8")
-        return Policy.quantised(found, name, actions, description)
+        made = Policy.quantised(found, name, actions, description)
+        # What no file may have is said here.
+        made.to_json()
+        return made
 
     def to_floats(self) -> dict[str, NDArray[np.float32]]:
         """The weights in floating point: what `quantised` makes this policy of."""

@@ -295,7 +295,7 @@ def train(
         training.load()
     elif checkpoint.exists():
         raise Error(
-            f"{training.folder}: holds a training already; go on with it (--resume), or name another folder"
+            f"{training.folder}: holds a training already; go on with it (resume=True, --resume), or name another folder"
         )
     tables = dict(config.tables)
     if config.start is not None:
@@ -421,7 +421,9 @@ def export(folder: str, name: str | None, episodes: int) -> tuple[Policy, float,
     try:
         training = Training(config(json.loads(told.read_text()), folder), folder)
     except (FileNotFoundError, NotADirectoryError):
-        raise Error(f"{folder}: no training: it has no config.json") from None
+        seeds = sorted(path.parent.name for path in Path(folder).glob("seed-*/config.json"))
+        hint = f"; of several seeds name one: {Path(folder) / seeds[0]}" if seeds else ""
+        raise Error(f"{folder}: no training: it has no config.json{hint}") from None
     except (OSError, ValueError) as e:
         raise Error(f"{told}: {e}") from None
     training.load()
