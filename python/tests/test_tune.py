@@ -568,7 +568,7 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
 def test_a_budget_ends_it(tmp_path: Path, budget: Any) -> None:
     made = small(tmp_path, trials=1000, budget=budget)
     assert made.candidates == []
-    assert str(made).endswith("the defaults stand\n--aqm codel")
+    assert str(made).endswith("before the first candidate; give it more time\n--aqm codel")
 
 
 # ------------------------------------------------------------- what is known to be good
