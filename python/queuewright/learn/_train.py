@@ -295,7 +295,8 @@ def train(
         training.load()
     elif checkpoint.exists():
         raise Error(
-            f"{training.folder}: holds a training already; go on with it (resume=True, --resume), or name another folder"
+            f"{training.folder}: holds a training already; "
+            "go on with it (resume=True, --resume), or name another folder"
         )
     tables = dict(config.tables)
     if config.start is not None:
