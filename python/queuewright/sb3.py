@@ -1,22 +1,21 @@
 """QueuePilot's task for Stable-Baselines3: many networks side by side, stepped on all cores.
 
     from stable_baselines3 import PPO
+    from queuewright.envs import MarkingVector
     from queuewright.sb3 import MarkingVecEnv
 
-    PPO("MlpPolicy", MarkingVecEnv(16), n_steps=500).learn(100_000)
+    PPO("MlpPolicy", MarkingVecEnv(MarkingVector(16)), n_steps=500).learn(100_000)
 
 `pip install stable-baselines3` brings it, and PyTorch, which has 3 GB.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from queuewright._asked import needing
-from queuewright._scenario import Scenario
-from queuewright.envs import Array, Domain, MarkingVector, Reward
+from queuewright.envs import Array, MarkingVector
 
 with needing("MarkingVecEnv needs", "pip install stable-baselines3"):
     from stable_baselines3.common.vec_env import VecEnv
@@ -25,34 +24,25 @@ __all__ = ["MarkingVecEnv"]
 
 
 class MarkingVecEnv(VecEnv):  # type: ignore[misc, unused-ignore]
-    """`envs.MarkingVector` as Stable-Baselines3 has vectors: an episode begins in the step in which one ends.
+    """Environments as Stable-Baselines3 has them: an episode begins in the step in which one ends.
 
     An episode is cut off after its time: its `info` has `TimeLimit.truncated` and the `terminal_observation`,
     and always what the agent cannot see (`envs.INFO`).
 
     Args:
-        num_envs: How many networks, 1 to 65536.
-        networks: As for `envs.Marking`, as are `history` and `reward`.
+        vector: The environments: a `MarkingVector`, `ThresholdVector` or `RedTuningVector`.
     """
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        networks: Domain | Scenario | Sequence[Scenario] | None = None,
-        *,
-        history: bool = False,
-        reward: Reward | None = None,
-    ) -> None:
-        self._vector = MarkingVector(num_envs, networks, history=history, reward=reward)
-        self._actions: NDArray[Any] = np.zeros(num_envs, np.int64)
+    def __init__(self, vector: MarkingVector) -> None:
+        self._vector = vector
+        self._actions: NDArray[Any] = np.zeros(vector.num_envs, np.int64)
         # Asked for by the base class.
         self.render_mode = None
-        super().__init__(num_envs, self._vector.single_observation_space, self._vector.single_action_space)
+        super().__init__(vector.num_envs, vector.single_observation_space, vector.single_action_space)
 
     def reset(self) -> Array:
         """Begins an episode in each, by the seed that `seed()` was given."""
-        seed = self._seeds[0]
-        seen, infos = self._vector.reset(seed=seed)
+        seen, infos = self._vector.reset(seed=self._seeds[0])
         self.reset_infos = self._each(infos)
         self._reset_seeds()
         self._reset_options()

@@ -373,7 +373,7 @@ if importlib.util.find_spec("stable_baselines3"):
 
         from queuewright.sb3 import MarkingVecEnv
 
-        many, plain = MarkingVecEnv(3, small()), envs.MarkingVector(3, small())
+        many, plain = MarkingVecEnv(envs.MarkingVector(3, small())), envs.MarkingVector(3, small())
         many.seed(5)
         assert (many.reset() == plain.reset(seed=5)[0]).all()
         _, first = plain.reset(seed=5)

@@ -31,8 +31,8 @@ pub fn is_file(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "h")
 }
 
-/// What is made of what is in one; errors have its name.
-fn of<T>(name: &str, what: impl Fn(&str, &str) -> Result<T, String>) -> Result<T, String> {
+/// What is said of what is in one; errors have its name.
+fn of(name: &str, what: impl Fn(&str, &str) -> Result<String, String>) -> Result<String, String> {
     let named = |e: String| match e.starts_with(name) {
         // What the compiler says has it.
         true => e,
@@ -43,21 +43,26 @@ fn of<T>(name: &str, what: impl Fn(&str, &str) -> Result<T, String>) -> Result<T
     what(name, &text).map_err(named)
 }
 
-/// What one declares.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn explain(name: &str) -> Result<String, String> {
-    let info = of(name, own::load)?;
+fn declared(name: &str, text: &str) -> Result<String, String> {
+    let info = own::load(name, text)?;
     let params = info.params.iter();
     let params = params
         .map(|p| format!("  {}  {} (default {}, {})\n", p.name, p.about, p.display(p.default), p.allowed()));
     Ok(format!("{}: {}\n{}", info.name, info.about, params.collect::<String>()))
 }
 
+/// What one declares.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn explain(name: &str) -> Result<String, String> {
+    of(name, declared)
+}
+
 /// Says what is wrong with one, or what it did with random packets.
 pub fn check(path: &Path) -> Result<(), Failure> {
-    let name = path.display().to_string();
-    let said = explain(&name).and_then(|head| Ok(format!("{head}{}\n", of(&name, own::check)?)));
+    let said = of(&path.display().to_string(), |name, text| {
+        Ok(format!("{}{}\n", declared(name, text)?, own::check(name, text)?))
+    });
     print(&said.map_err(Failure::Input)?)
 }

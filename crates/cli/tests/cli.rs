@@ -1469,6 +1469,20 @@ fn the_readme_s_answer_is_the_command_s() {
     assert_eq!(String::from_utf8_lossy(&out.stderr).trim_end(), said);
 }
 
+/// The README's first table, and the sentences below it, are what the command prints.
+#[test]
+fn the_readme_s_table_is_the_command_s() {
+    let page = include_str!("../../../README.md");
+    let (_, sample) = page.split_once("\n$ queuewright compare ").expect("a sample of `compare`");
+    let (words, shown) = sample.split_once("1..3\n").expect("its seeds");
+    let (shown, _) = shown.split_once("\nreport: ").expect("its report");
+    let words = format!("compare {words}1..3");
+    let words: Vec<&str> = words.split_whitespace().filter(|word| *word != "\\").collect();
+    let dir = folder();
+    let said = stdout(dir.path(), &words);
+    assert_eq!(said.split_once("\nreport: ").expect("a report").0, shown);
+}
+
 /// A discipline of the user's own, with the program alone: written, checked, changed, run, and wrong.
 #[test]
 fn a_discipline_of_ones_own() {
@@ -1562,13 +1576,13 @@ fn a_discipline_of_ones_own() {
         Ok(_) => compilers.push(CLANG),
         Err(e) => left_out("a header of one's own by clang", Lack::Setup, &format!("{CLANG}: {e}")),
     }
+    let checked = |cc: &str| {
+        let mut command = queuewright(at, &["check", "./late.h"]);
+        let out = command.env("XDG_CACHE_HOME", &cache).env("CC", cc).output().expect("it starts");
+        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
     for cc in &compilers {
-        let out = queuewright(at, &["check", "./late.h"])
-            .env("XDG_CACHE_HOME", &cache)
-            .env("CC", cc)
-            .output()
-            .expect("it starts");
-        assert_eq!(out.status.code(), Some(0), "{cc}: {}", String::from_utf8_lossy(&out.stderr));
+        assert_eq!(checked(cc), (Some(0), String::new()), "{cc}");
     }
     let passes = "return qw_mark_or_drop(k, p->ecn != 0, QW_REASON_SOJOURN);";
     for (piece, bad, why) in [
@@ -1610,15 +1624,10 @@ fn a_discipline_of_ones_own() {
         assert_eq!(late.matches(piece).count(), 1, "{piece}");
         fs::write(at.join("late.h"), late.replace(piece, bad)).expect("a file");
         for cc in &compilers {
-            let out = queuewright(at, &["check", "./late.h"])
-                .env("XDG_CACHE_HOME", &cache)
-                .env("CC", cc)
-                .output()
-                .expect("it starts");
-            let error = String::from_utf8_lossy(&out.stderr);
+            let (code, error) = checked(cc);
             // clang's sanitizers know lines where there is an llvm-symbolizer.
             let why = if *cc == CLANG { why.trim_end_matches(":54") } else { why };
-            assert!(out.status.code() == Some(2) && error.contains(why), "{cc}: {bad}\n{error}");
+            assert!(code == Some(2) && error.contains(why), "{cc}: {bad}\n{error}");
             assert!(error.lines().count() == 1 && error.len() < 500, "{cc}: {error}");
         }
     }

@@ -179,6 +179,14 @@ fn nothing_is_the_best_of_one() {
     let scores = Scores::of(&plan, &store).expect("scores");
     let text = page(&plan, &store, &scores);
     assert!(text.contains("**No verdict yet**: 6 runs are not there."), "{text}");
+    let (_folder, plan, store) =
+        by_hand("aqm = \"droptail\"\n", |_, _, _| Some(BTreeMap::from([("power".to_string(), 0.9)])));
+    let scores = Scores::of(&plan, &store).expect("scores");
+    let text = page(&plan, &store, &scores);
+    assert!(
+        text.contains("**droptail** is in 3 scenarios with a score, and no other in half of these: there is nothing to compare it with."),
+        "{text}"
+    );
     let (_folder, plan, store) = by_hand("score = \"loss\"\nless = true\n", |_, label, _| {
         Some(BTreeMap::from([("loss".to_string(), if label == "codel" { 0.0 } else { 1e-9 })]))
     });

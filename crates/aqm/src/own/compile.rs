@@ -4,14 +4,15 @@ use super::cache::{Folder, Work};
 use super::elf::{Odd, odd};
 use super::table::{Table, hex};
 use sha2::{Digest, Sha256};
+use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::fs::File;
-use std::io;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 include!(concat!(env!("OUT_DIR"), "/headers.rs"));
@@ -66,10 +67,11 @@ pub(super) fn shown(path: &str) -> String {
 
 /// Is `qw_NAME` a name that the headers or the frames have already?
 pub(super) fn has_structure(name: &str) -> bool {
-    let (plain, params) = (format!("qw_{name}"), format!("qw_{name}_params"));
-    let texts = HEADERS.iter().chain([&TABLE]).map(|(_, text)| *text).chain([FRAME, CHECK]);
-    let words = |text: &'static str| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    texts.flat_map(words).any(|word| word == plain || word == params)
+    static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let texts = HEADERS.iter().chain([&TABLE]).map(|(_, text)| *text).chain([FRAME, CHECK]);
+        texts.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')).collect()
+    });
+    ["", "_params"].iter().any(|end| WORDS.contains(&*format!("qw_{name}{end}")))
 }
 
 /// The table of a file that is named so.
@@ -112,16 +114,14 @@ pub(super) fn table(path: &str, name: &str, text: &str) -> Result<&'static Table
 pub(super) fn check(path: &str, name: &str, text: &str) -> Result<String, String> {
     let work = Work::new()?;
     let program = compile(&compiler(), &work, CHECK, &STRICT, path, name, text)?;
-    let (said, wrong) = (work.path().join("said"), work.path().join("wrong"));
     let mut command = Command::new(&program);
     command
         .args(["0", &SEQUENCES.to_string(), &CHECK_S.to_string()])
         .env("ASAN_OPTIONS", "detect_leaks=0:color=never")
         .env("UBSAN_OPTIONS", "color=never");
     // Sanitizers take addresses that nobody has.
-    let ended = run(&mut command, [&said, &wrong], CHECK_WITHIN, None)
+    let (ended, said, wrong) = run(&mut command, &work, CHECK_WITHIN, None)
         .map_err(|e| format!("{}: it cannot be run: {e}", shown(path)))?;
-    let (said, wrong) = (lossy(&said), lossy(&wrong));
     match ended {
         None => Err(format!(
             "{}: it has not come to an end within {} s: a loop?",
@@ -136,18 +136,14 @@ pub(super) fn check(path: &str, name: &str, text: &str) -> Result<String, String
     }
 }
 
-/// What is in a file, for people.
-fn lossy(path: &Path) -> String {
-    String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
-}
-
-/// Runs something that may take so long, so much memory, and that does not outlive this process. `None`: it was ended.
+/// Runs something that may take so long, so much memory, and that does not outlive this process: how it ended, none if it was ended here,
+/// and what it said and complained of.
 fn run(
     command: &mut Command,
-    [said, wrong]: [&Path; 2],
+    work: &Work,
     within: Duration,
     most: Option<u64>,
-) -> io::Result<Option<ExitStatus>> {
+) -> io::Result<(Option<ExitStatus>, String, String)> {
     let seconds = within.as_secs();
     // SAFETY: between fork and exec only system calls are made.
     unsafe {
@@ -165,17 +161,21 @@ fn run(
             Ok(())
         });
     }
-    let (said, wrong) = (File::create(said)?, File::create(wrong)?);
-    let mut child = command.stdin(Stdio::null()).stdout(said).stderr(wrong).spawn()?;
+    let at = |name: &str| work.path().join(name);
+    command.stdin(Stdio::null()).stdout(File::create(at("said"))?).stderr(File::create(at("wrong"))?);
+    let mut child = command.spawn()?;
     let begun = Instant::now();
-    while begun.elapsed() < within {
-        if let Some(ended) = child.try_wait()? {
-            return Ok(Some(ended));
-        }
+    let mut ended = child.try_wait()?;
+    while ended.is_none() && begun.elapsed() < within {
         std::thread::sleep(Duration::from_millis(5));
+        ended = child.try_wait()?;
     }
-    child.kill()?;
-    child.wait().map(|_| None)
+    if ended.is_none() {
+        child.kill()?;
+        child.wait()?;
+    }
+    let read = |name| Ok::<_, io::Error>(String::from_utf8_lossy(&std::fs::read(at(name))?).into_owned());
+    Ok((ended, read("said")?, read("wrong")?))
 }
 
 /// The first fault, and where it is in the file.
@@ -291,14 +291,13 @@ fn compile(
         write(name, text)?;
     }
     write("own.c", &framed(frame, path, name, text))?;
-    let (said, wrong) = (work.path().join("said"), work.path().join("wrong"));
     let mut command = command(compiler);
     command.args(COMMON).args(flags).args(["own.c", "-o", "own.so"]).current_dir(work.path());
-    let ended = run(&mut command, [&said, &wrong], COMPILE_WITHIN, Some(COMPILE_BYTES))
-        .map_err(|e| not_run(compiler, &e))?;
+    let (ended, _, wrong) =
+        run(&mut command, work, COMPILE_WITHIN, Some(COMPILE_BYTES)).map_err(|e| not_run(compiler, &e))?;
     match ended {
         Some(ended) if ended.success() => {}
-        Some(_) => return Err(first_error(&lossy(&wrong))),
+        Some(_) => return Err(first_error(&wrong)),
         None => {
             let (path, s) = (shown(path), COMPILE_WITHIN.as_secs());
             return Err(format!("{path}: the C compiler has not come to an end within {s} s"));
