@@ -17,6 +17,7 @@ __all__ = [
     "Runs",
     "SuiteRuns",
     "Table",
+    "ask_for_code",
     "catalog",
     "concat",
     "explain",
@@ -225,8 +226,8 @@ class Domain:
     def scenarios(self) -> list[Draft]:
         """Its scenarios."""
 
-    def rtts_ms(self) -> list[float]:
-        """Of each the mean of its flows' round-trip times without queues, ms, in a run of seed 0."""
+    def rtt_steps(self) -> list[float]:
+        """Of each the mean of its flows' round-trip times without queues, in steps, in a run of seed 0."""
 
     def __len__(self) -> int:
         """How many."""
@@ -325,6 +326,9 @@ def new_folder(base: str | os.PathLike[str], name: str) -> os.PathLike[str]:
 
 def concat(tables: Sequence[Table], points: str) -> Table:
     """Tables one below the other, each with constant columns (a JSON object for each) in front."""
+
+def ask_for_code(theirs: str) -> None:
+    """Raises Error where a text of a file that may be anybody's names a header that nobody has allowed."""
 
 def read_policy(source: str) -> str:
     """A policy's file, checked, or one that the program brings, as JSON."""

@@ -9,7 +9,27 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from queuewright._native import Error
+from queuewright._native import Error, ask_for_code
+
+
+def theirs(given: Any) -> None:
+    """Asks before code is run that a file names, which may be anybody's.
+
+    Args:
+        given: What was read of it: texts, in lists and tables.
+
+    Raises:
+        Error: It names a header, and nobody has allowed it (`QUEUEWRIGHT_OWN=1`).
+    """
+    left = [given]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            ask_for_code(one)
+        elif isinstance(one, Mapping):
+            left += one.values()
+        elif isinstance(one, list | tuple):
+            left += one
 
 
 class _Short(reprlib.Repr):

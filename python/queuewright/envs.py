@@ -66,9 +66,11 @@ RED_MIN_BYTES = (20_000, 40_000, 80_000, 160_000, 320_000, 640_000)
 OBSERVATIONS: dict[str, float] = {name: float(most) for name, most in _NETWORK["observations"]}
 # What `info` has, which a queue cannot see or a policy is not to: the number of the episode's network; the
 # mean round-trip time of its flows without queues, ms; of the last step what was sent, bit/s, how many
-# packets were dropped, and the mean sojourn time of those sent, ms; Jain's index of the TCP flows' goodputs
-# since the episode began. What is not known, as where nothing was sent, is not in it.
+# packets were dropped, and the mean sojourn time of those sent, ms; Jain's index of the TCP flows' goodputs,
+# each since its start. What is not known, as where nothing was sent, is not in it.
 INFO: tuple[str, ...] = tuple(_NETWORK["info"])
+# Whole numbers of these.
+_WHOLE = ("network", "drops")
 
 
 Array = NDArray[np.float32]
@@ -113,15 +115,11 @@ class _Many:
         """Without the episode that is under way: what is pickled or copied begins with `reset`."""
         return {**self.__dict__, "envs": None, "begun": False}
 
-    def info(self) -> dict[str, Any]:
-        """What agents cannot see, an array each."""
+    def info(self) -> NDArray[np.float64]:
+        """What agents cannot see: a row each, in `INFO`'s order; NaN: not known."""
         if self.envs is None:
-            return {}
-        rows = np.frombuffer(self.envs.infos(), np.float64).reshape(self.count, -1)
-        found: dict[str, Any] = {name: rows[:, i].copy() for i, name in enumerate(INFO)}
-        for name in ("network", "drops"):
-            found[name] = found[name].astype(np.int64)
-        return found
+            raise Error("no episode is under way: call reset() first")
+        return np.frombuffer(self.envs.infos(), np.float64).reshape(self.count, -1)
 
     def reset(self, seeds: list[int | None], fresh: int) -> Array:
         if self.envs is None:
@@ -214,9 +212,9 @@ class Marking(gymnasium.Env[Array, np.int64]):
         return seen, self._info()
 
     def _info(self) -> dict[str, Any]:
+        found = zip(INFO, self._many.info()[0].tolist(), strict=True)
         # What is not known is left out.
-        found = {name: values[0].item() for name, values in self._many.info().items()}
-        return {name: value for name, value in found.items() if value == value}
+        return {name: int(x) if name in _WHOLE else x for name, x in found if x == x}
 
     def close(self) -> None:
         """Ends the episode."""
@@ -288,10 +286,13 @@ class MarkingVector(VectorEnv[Array, NDArray[Any], NDArray[Any]]):
 
     def _info(self) -> dict[str, Any]:
         # As Gymnasium has it: beside each array one that says for whom it is known; 0 elsewhere.
+        rows = self._many.info()
+        known = np.isfinite(rows)
+        rows = np.where(known, rows, 0.0)
         out: dict[str, Any] = {}
-        for name, values in self._many.info().items():
-            out[f"_{name}"] = np.isfinite(values)
-            out[name] = np.where(out[f"_{name}"], values, 0).astype(values.dtype)
+        for i, name in enumerate(INFO):
+            out[name] = rows[:, i].astype(np.int64) if name in _WHOLE else rows[:, i].copy()
+            out[f"_{name}"] = known[:, i].copy()
         return out
 
     def close_extras(self, **kwargs: Any) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from queuewright._asked import needing
-from queuewright.envs import Array, MarkingVector
+from queuewright.envs import INFO, Array, MarkingVector
 
 with needing("MarkingVecEnv needs", "pip install stable-baselines3"):
     from stable_baselines3.common.vec_env import VecEnv
@@ -57,15 +57,17 @@ class MarkingVecEnv(VecEnv):  # type: ignore[misc, unused-ignore]
         seen, earned, _, last, found = self._vector.step(self._actions)
         infos = self._each(found)
         if last.any():
+            fresh = self._vector.renew()
+            begun = self._each(self._vector._info())
             for i in np.flatnonzero(last):
                 infos[i] |= {"terminal_observation": seen[i].copy(), "TimeLimit.truncated": True}
-            seen[last] = self._vector.renew()[last]
+                seen[i], self.reset_infos[i] = fresh[i], begun[i]
         return seen, earned, last, infos
 
     def _each(self, infos: dict[str, Any]) -> list[dict[str, Any]]:
-        named = [name for name in infos if not name.startswith("_")]
         return [
-            {name: infos[name][i].item() for name in named if infos[f"_{name}"][i]}
+            {"TimeLimit.truncated": False}
+            | {name: infos[name][i].item() for name in INFO if infos[f"_{name}"][i]}
             for i in range(self.num_envs)
         ]
 

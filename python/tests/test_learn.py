@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -158,6 +159,7 @@ def test_modules_that_cannot_be_a_policy_are_named() -> None:
             (SimpleNamespace(**{**vars(lstm), "weight_ih_l0": params["input"] + np.nan}), layers),
             "input: has a weight that is no number between -8 and 8",
         ),
+        ((SimpleNamespace(**vars(lstm), weight_ih_l1=1), layers), "lstm: has weight_ih_l1; one layer"),
     ):
         with pytest.raises(qw.Error, match=said):
             learn.Policy.of_modules(*given, "mine")
@@ -475,6 +477,18 @@ def test_a_training_learns_for_another_reward(tmp_path: Path) -> None:
     assert 0 < before <= 1
     with pytest.raises(qw.Error, match=r'learning\.reward = "most": not "paper" nor "power"'):
         tiny(reward="most")
+    # Who knew no other reward has the same training.
+    old = dict(tiny().tables)
+    old["learning"] = {key: value for key, value in old["learning"].items() if key != "reward"}
+    assert _train.fingerprint(replace(tiny(), tables=old)) == _train.fingerprint(tiny())
+    assert _train.fingerprint(tiny(reward="power")) != _train.fingerprint(tiny())
+    # Round trips are in steps, of whatever length; where nothing says one there is no power.
+    run = {"duration": "1s"}
+    for step, steps in (("5ms", 8), ("20ms", 2)):
+        queue = {"disciplines": [{"name": "queuepilot", "step": step}]}
+        flows = [{"cca": "cubic", "count": 4, "rtt": "40ms"}]
+        one = qw.Scenario(link={"rate": "20mbit"}, flows=flows, queue=queue, run=run)
+        assert envs.domain(one)._native().rtt_steps() == [steps]
 
 
 def test_the_divergence_is_that_of_all_minibatches() -> None:
@@ -540,6 +554,23 @@ def test_several_seeds_are_as_many_trainings(tmp_path: Path) -> None:
     assert [row["seed"] for row in more] == [1, 2, 3]
     with pytest.raises(qw.Error, match="seed-1: holds a training already"):
         learn.train_seeds(tiny(), tmp_path / "all", 1)
+
+
+def test_a_training_of_somebody_elses_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QUEUEWRIGHT_OWN", raising=False)
+    (tmp_path / "late.h").write_text("#error it was compiled")
+    link = {"rate": "20mbit", "buffer": "20p"}
+    flows = [{"count": 2, "cca": "cubic", "rtt": "20ms"}]
+    base = qw.Scenario(link=link, flows=flows, queue={"disciplines": ["queuepilot"]}, run={"duration": "1s"})
+    (tmp_path / "base.toml").write_text(base.to_toml())
+    over = '{ "queue.disciplines" = [["queuepilot", "./late.h"]] }'
+    path = tmp_path / "train.toml"
+    path.write_text(f'name = "x"\n[[networks]]\nscenario = "base.toml"\nover = {over}\n')
+    with pytest.raises(qw.Error, match=r'"./late.h": its code would run .* set QUEUEWRIGHT_OWN=1'):
+        learn.read(path)
+    (tmp_path / "config.json").write_text('{"networks": [{"over": {"x": ["./late.h"]}}]}')
+    with pytest.raises(qw.Error, match=r'"./late.h": its code would run'):
+        learn.export(tmp_path)
 
 
 def test_the_spread_is_students() -> None:

@@ -412,6 +412,12 @@ def test_what_is_written(command: Command, tmp_path: Path, small_file: Path) -> 
     other = command("tune", "--resume", "--seeds", 3, "--out", "out", cwd=tmp_path)
     assert other.returncode == 2
     assert other.stderr.startswith("error: --resume: seeds stays as it was")
+    # What is kept may be somebody else's: it runs no code that the caller has not allowed.
+    kept = json.loads((folder / "tune.json").read_text())
+    (folder / "tune.json").write_text(json.dumps({**kept, "command": {**kept["command"], "aqm": "./late.h"}}))
+    theirs = command("tune", "--resume", "--out", "out", cwd=tmp_path)
+    assert theirs.returncode == 2
+    assert '"./late.h": its code would run with all your rights' in theirs.stderr
 
 
 def stopped(folder: Path, asked: dict[str, Any], after: int) -> None:

@@ -8,7 +8,7 @@ use crate::{Failure, cost, doing, print};
 use queuewright_aqm::FRAME_BYTES;
 use queuewright_engine::{Engine, ItemEvent};
 use queuewright_experiments::{Record, Store, Unit};
-use queuewright_linux::{Host, host, qdiscs, safe};
+use queuewright_linux::{Host, host, qdiscs, quoted, safe};
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::spec::PortSpec;
 use queuewright_scenario::{Draft, Flags, RunSpec, Scenario};
@@ -54,7 +54,8 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
         false => (None, a.question.clone()),
     };
     // It stands in commands that are to be pasted as root.
-    if !q.dev.chars().all(|c| c.is_ascii_alphanumeric() || ".:_-@".contains(c)) {
+    let plain = q.dev.chars().all(|c| c.is_ascii_alphanumeric() || ".:_-@".contains(c));
+    if !plain || q.dev.is_empty() || q.dev.starts_with('-') {
         return Err(Failure::Input(format!(
             "--dev = {:?}: no name that a command can have as it is; letters, digits and . : _ - @ are allowed",
             q.dev
@@ -66,7 +67,8 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     let folder = match resumed {
         Some(folder) => {
             let of = q.rate.clone().or(q.file.as_ref().map(|file| file.display().to_string()));
-            eprintln!("note: going on with {}, of {}", folder.display(), of.unwrap_or_default());
+            let of = safe(&of.unwrap_or_default());
+            eprintln!("note: going on with {}, of {of}", folder.display());
             folder
         }
         None => {
@@ -120,6 +122,8 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
     let chosen = kept[choice.chosen].as_str();
     let written = asked.written.get(chosen).map_or(chosen, String::as_str);
     let needs = needs(written, asked.file.is_none());
+    // Of a path, too, only what a shell takes as it is.
+    let written = quoted(written);
     let advice = Advice {
         subject: &subject,
         labels: &kept,
@@ -127,7 +131,7 @@ pub fn advise(a: &Advise) -> Result<(), Failure> {
         apart: &apart,
         choice,
         all_apart,
-        written,
+        written: &written,
         dev: &q.dev,
         needs: &needs,
     };
@@ -175,7 +179,7 @@ impl Asked {
             };
             // Those with a discipline of their own keep it.
             let ports = runs[0].ports.iter().filter(|p| !p.own).map(place).collect();
-            let name = path.display().to_string();
+            let name = safe(&path.display().to_string());
             let subject = Subject::File { name, wanted: Vec::new(), now, ports };
             let groups = runs[0].groups.iter().map(|g| g.name.clone()).collect();
             let file = Some((draft, groups));

@@ -55,15 +55,8 @@ fn opened(args: &Args) -> Result<Option<(PathBuf, Suite, Options)>, Failure> {
     if args.resume {
         let (folder, asked): (PathBuf, Asked) = resumed(base, ASKED)?;
         // The folder may be anybody's, too.
-        if let Some(file) = asked.options.aqm.as_deref().and_then(own::named_in)
-            && !own::consents()
-        {
-            return Err(Failure::Input(format!(
-                "{}: options.aqm: {file:?}: its code would run with all your rights, and a folder may be anybody's; if you trust it, set {}=1",
-                folder.join(ASKED).display(),
-                own::CONSENT
-            )));
-        }
+        own::ask(asked.options.aqm.as_deref().unwrap_or_default())
+            .map_err(|e| Failure::Input(format!("{}: options.aqm: {e}", folder.join(ASKED).display())))?;
         return Ok(Some((folder, Suite::open(&asked.suite)?, asked.options)));
     }
     let Some(name) = &args.name else { return Ok(None) };

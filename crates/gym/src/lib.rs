@@ -266,8 +266,8 @@ impl Envs {
     }
 
     /// [`Env::info`] of each.
-    pub fn infos(&self) -> impl Iterator<Item = Option<Info>> {
-        self.envs.iter().map(Env::info)
+    pub fn infos(&self) -> Vec<Option<Info>> {
+        pool::on_all_cores(|| self.envs.par_iter().map(Env::info).collect())
     }
 
     /// Packets that links have sent in all of them.

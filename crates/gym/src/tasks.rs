@@ -77,12 +77,13 @@ impl Tasks {
         self.scenarios.is_empty()
     }
 
-    /// Of each the mean of its flows' round-trip times without queues, ms, in a run of seed 0.
+    /// Of each the mean of its flows' round-trip times without queues, in steps of its agent, in a run of seed 0; NaN where no flow is listed.
     ///
     /// # Errors
     /// What a scenario has wrong.
-    pub fn rtts_ms(&self) -> Result<Vec<f64>, Error> {
-        (0..self.len() as u64).map(|which| Ok(rtt_ms(&self.draw(which, 0)?.0))).collect()
+    pub fn rtt_steps(&self) -> Result<Vec<f64>, Error> {
+        let of = |which| self.draw(which, 0).map(|(spec, _, step_ns)| rtt_ms(&spec) * 1e6 / step_ns as f64);
+        (0..self.len() as u64).map(of).collect()
     }
 
     /// All of these.

@@ -97,14 +97,20 @@ impl Domain {
         self.0.scenarios().iter().map(Draft::of).collect()
     }
 
-    /// Of each the mean of its flows' round-trip times without queues, ms.
-    fn rtts_ms(&self) -> PyResult<Vec<f64>> {
-        self.0.rtts_ms().map_err(failed)
+    /// Of each the mean of its flows' round-trip times without queues, in steps.
+    fn rtt_steps(&self) -> PyResult<Vec<f64>> {
+        self.0.rtt_steps().map_err(failed)
     }
 
     fn __len__(&self) -> usize {
         self.0.len()
     }
+}
+
+/// Raises where a text of a file that may be anybody's names a header of one's own that nobody has allowed.
+#[pyfunction]
+pub fn ask_for_code(theirs: &str) -> PyResult<()> {
+    queuewright_scenario::own::ask(theirs).map_err(input)
 }
 
 /// A policy's file, checked, or one that the program brings, as JSON.
@@ -206,7 +212,8 @@ impl Envs {
                 [i.network as f64, i.rtt_ms, i.throughput_bps, i.drops as f64, i.sojourn_ms, i.fairness]
             })
         };
-        let bytes: Vec<u8> = self.envs.infos().flat_map(of).flat_map(f64::to_ne_bytes).collect();
+        let infos = py.detach(|| self.envs.infos());
+        let bytes: Vec<u8> = infos.into_iter().flat_map(of).flat_map(f64::to_ne_bytes).collect();
         PyBytes::new(py, &bytes)
     }
 

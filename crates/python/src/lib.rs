@@ -105,7 +105,7 @@ mod _native {
     #[pymodule_export]
     use super::draft::Draft;
     #[pymodule_export]
-    use super::gym::{Domain, Envs, network, read_policy, write_policy};
+    use super::gym::{Domain, Envs, ask_for_code, network, read_policy, write_policy};
     #[pymodule_export]
     use super::interrupt::Interrupt;
     #[pymodule_export]

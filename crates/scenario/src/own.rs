@@ -13,8 +13,21 @@ use std::ffi::OsStr;
 pub const CONSENT: &str = "QUEUEWRIGHT_OWN";
 
 /// Has the caller allowed it?
-pub fn consents() -> bool {
-    std::env::var_os(CONSENT).as_deref() == Some(OsStr::new("1"))
+fn consent() -> Result<(), String> {
+    match std::env::var_os(CONSENT).as_deref() == Some(OsStr::new("1")) {
+        true => Ok(()),
+        false => Err(format!(
+            "its code would run with all your rights, and this file may be anybody's; if you trust it, set {CONSENT}=1"
+        )),
+    }
+}
+
+/// Asks for it where a text that somebody else may have written names such a file, alone or in a list of disciplines.
+///
+/// # Errors
+/// The file, and what allows it.
+pub fn ask(theirs: &str) -> Result<(), String> {
+    named_in(theirs).map_or(Ok(()), |file| consent().map_err(|e| format!("{file:?}: {e}")))
 }
 
 /// Does a list of disciplines that somebody else may have written name such a file?
@@ -28,10 +41,8 @@ pub(crate) fn read(node: &Node, files: &Files) -> Result<(&'static Info, DataFil
     own::name(given).map_err(|e| node.error(e))?;
     // What another process has sent along it was allowed to read.
     let asked = matches!(node.place, Place::File { .. }) && !files.brings(node, given);
-    if asked && !consents() {
-        return Err(node.error(format!(
-            "its code would run with all your rights, and a scenario may be anybody's; if you trust it, set {CONSENT}=1"
-        )));
+    if asked {
+        consent().map_err(|e| node.error(e))?;
     }
     let (file, info) = files.once(node, || {
         let (file, bytes) = DataFile::read(node, files, "a header of your own", limits::OWN.bytes)?;

@@ -74,18 +74,15 @@ impl Stepper {
     /// Jain's index of the goodputs of all TCP flows that have begun and are not complete, each since its start, as far as their
     /// hosts have worked; NaN where nothing has come yet.
     pub fn fairness(&self) -> f64 {
-        let now_ns = self.now_ns;
-        let long = || {
-            self.world.flows().iter().filter(|f| {
-                matches!(f.ends, Endpoints::Tcp { .. }) && f.start_ns < now_ns && f.finished_ns.is_none()
-            })
-        };
-        match long().any(|f| f.reverse.delivered_total > 0) {
-            true => {
-                results::jain(long().map(|f| f.reverse.delivered_total as f64 / (now_ns - f.start_ns) as f64))
-            }
-            false => f64::NAN,
-        }
+        let (now_ns, mut some) = (self.now_ns, false);
+        let long = self.world.flows().iter().filter(|f| {
+            matches!(f.ends, Endpoints::Tcp { .. }) && f.start_ns < now_ns && f.finished_ns.is_none()
+        });
+        let index = results::jain(long.map(|f| {
+            some |= f.reverse.delivered_total > 0;
+            f.reverse.delivered_total as f64 / (now_ns - f.start_ns) as f64
+        }));
+        if some { index } else { f64::NAN }
     }
 
     /// Packets that all ports have sent so far.

@@ -11,6 +11,7 @@ from queuewright import _native
 from queuewright._native import Error
 from queuewright._tune._objective import Objective
 from queuewright._tune._space import Axis
+from queuewright._values import theirs
 
 if TYPE_CHECKING:
     from queuewright._tune._search import Candidate
@@ -49,6 +50,10 @@ def remembered_in(base: Path) -> tuple[Path, dict[str, Any]]:
         not isinstance(found.get(name, {}), dict) for name in ("asked", "command")
     ):
         raise broken(base)
+    try:
+        theirs(found)
+    except Error as e:
+        raise Error(f"resume: {base / 'latest' / ASKED}: {e}") from None
     return at, found
 
 

@@ -20,7 +20,7 @@ from queuewright._asked import PRESETS
 from queuewright._native import Error
 from queuewright._networks import Domain, domain
 from queuewright._scenario import load, points
-from queuewright._values import cut, shown
+from queuewright._values import cut, shown, theirs
 from queuewright._values import file as path_of
 from queuewright.learn._policy import Policy
 
@@ -143,6 +143,7 @@ def read(path: str | os.PathLike[str]) -> Config:
             if stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
                 raise Error("a device, not a file")
             given = tomllib.load(file)
+        theirs(given)
         return config(given, os.path.dirname(name))
     except OSError as e:
         raise Error(f"{cut(name)}: {_why(e)}") from None

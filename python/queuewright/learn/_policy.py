@@ -76,6 +76,9 @@ class Policy:
         """
         if not isinstance(layers, Sequence) or len(layers) != 3:
             raise Error(f"layers = {shown(layers)}: not three torch.nn.Linear, 32 to 64, 64 to 64, 64 to 6")
+        for more in ("weight_ih_l1", "weight_ih_l0_reverse"):
+            if hasattr(lstm, more):
+                raise Error(f"lstm: has {more}; one layer in one direction is needed")
         found = {
             "input": _weights(lstm, "lstm", "weight_ih_l0"),
             "hidden": _weights(lstm, "lstm", "weight_hh_l0"),

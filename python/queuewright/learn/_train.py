@@ -22,6 +22,7 @@ from queuewright._asked import simulator
 from queuewright._native import Error
 from queuewright._ray import Players
 from queuewright._scenario import Scenario
+from queuewright._values import theirs
 from queuewright.learn import _ppo
 from queuewright.learn._config import Config, changed, config, named
 from queuewright.learn._policy import INPUTS, OBSERVATIONS, Policy, write
@@ -121,9 +122,10 @@ class Training:
         self.config = config
         self.folder = Path(folder)
         self.networks: Plays = config.networks._native() if engine == "sim" else Players(config.networks)
-        # Of each network the round trip without queues, in steps of 5 ms.
-        self.rtts = [rtt / 5 for rtt in config.networks._native().rtts_ms()]
+        self.rtts = config.networks._native().rtt_steps()
         learning = config.learning
+        if learning.reward == "power" and not np.isfinite(self.rtts).all():
+            raise Error('learning.reward = "power": a network has no [[flows]], and so no round trip')
         first = Episodes(self.networks, np.random.default_rng(0))
         inputs, _ = first.play(None, [(task, 1) for task in range(min(len(self.networks), 64))])
         self.steps_an_update = (len(inputs) - 1) * learning.episodes
@@ -269,7 +271,9 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
 def fingerprint(config: Config) -> str:
     """What tells trainings apart: all that is learned from and how, but for how long."""
     tables = {key: value for key, value in config.tables.items() if key != "preset"}
-    tables["learning"] = {key: value for key, value in tables["learning"].items() if key != "steps"}
+    # The paper's reward is what trainings had before there was another.
+    usual = {"steps": tables["learning"]["steps"], "reward": "paper"}
+    tables["learning"] = {key: value for key, value in tables["learning"].items() if usual.get(key) != value}
     if config.start is not None:
         tables["start"] = hashlib.sha256(config.start.to_bytes()).hexdigest()
     return hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest()[:12]
@@ -290,14 +294,10 @@ def train(
         training.folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise Error(f"{training.folder}: cannot be made: {e.strerror}") from None
-    checkpoint = training.folder / "checkpoint.npz"
     if resume:
         training.load()
-    elif checkpoint.exists():
-        raise Error(
-            f"{training.folder}: holds a training already; "
-            "go on with it (resume=True, --resume), or name another folder"
-        )
+    else:
+        _must_be_free(training.folder)
     tables = dict(config.tables)
     if config.start is not None:
         # The folder is whole by itself.
@@ -307,6 +307,14 @@ def train(
     with _Board(training.folder) as board:
         _loop(training, board, say, callback)
     return training
+
+
+def _must_be_free(folder: Path) -> None:
+    if (folder / "checkpoint.npz").exists():
+        raise Error(
+            f"{folder}: holds a training already; "
+            "go on with it (resume=True, --resume), or name another folder"
+        )
 
 
 def train_seeds(
@@ -322,8 +330,11 @@ def train_seeds(
     """See `queuewright.learn.train_seeds`."""
     # What seeds are written like stands with the scenarios.
     read = Scenario(link={"rate": "1mbit"}, flows=[{"cca": "cubic", "rtt": "20ms"}]).changed(seeds=seeds)
+    given = read.to_dict()["run"]["seeds"]
+    for seed in [] if resume else given:
+        _must_be_free(Path(folder) / f"seed-{seed}")
     rows = []
-    for seed in read.to_dict()["run"]["seeds"]:
+    for seed in given:
         where = Path(folder) / f"seed-{seed}"
         made = train(
             changed(config, {"seed": seed}),
@@ -420,7 +431,9 @@ def export(folder: str, name: str | None, episodes: int) -> tuple[Policy, float,
     """See `queuewright.learn.export`."""
     told = Path(folder) / "config.json"
     try:
-        training = Training(config(json.loads(told.read_text()), folder), folder)
+        given = json.loads(told.read_text())
+        theirs(given)
+        training = Training(config(given, folder), folder)
     except (FileNotFoundError, NotADirectoryError):
         seeds = sorted(path.parent.name for path in Path(folder).glob("seed-*/config.json"))
         hint = f"; of several seeds name one: {Path(folder) / seeds[0]}" if seeds else ""

@@ -131,13 +131,15 @@ pub(super) fn check(path: &str, name: &str, text: &str) -> Result<String, String
         Some(ended) if ended.success() && !said.is_empty() => Ok(said.trim().into()),
         Some(_) if !said.is_empty() => Err(format!("{}: {}", shown(path), said.trim())),
         Some(ended) => {
-            Err(what_sanitizers_say(&shown(path), &wrong).unwrap_or(format!("{}: {ended}", shown(path))))
+            let last = wrong.trim().lines().last().map_or(String::new(), |line| format!(": {line}"));
+            let path = shown(path);
+            Err(what_sanitizers_say(&path, &wrong).unwrap_or_else(|| format!("{path}: {ended}{last}")))
         }
     }
 }
 
-/// Runs something that may take so long, so much memory, and that does not outlive this process: how it ended, none if it was ended here,
-/// and what it said and complained of.
+/// Runs something that may take so long, and so much memory: how it ended, none if it was ended here, and what it said and complained of. It
+/// does not outlive this process; what it starts itself, as a compiler's driver does, ends by the limit of its processor time.
 fn run(
     command: &mut Command,
     work: &Work,
@@ -197,15 +199,13 @@ fn what_sanitizers_say(path: &str, said: &str) -> Option<String> {
 /// The compiler's words: `$CC`, which may have several, or `cc`.
 fn compiler() -> Vec<String> {
     let said = std::env::var("CC").unwrap_or_default();
-    let mut words: Vec<String> = said.split_whitespace().map(String::from).collect();
     // It is run in another folder.
-    if let Some(first) = words.first_mut()
-        && first.contains('/')
-        && let Ok(absolute) = std::path::absolute(&*first)
-        && let Some(absolute) = absolute.to_str()
-    {
-        *first = absolute.into();
-    }
+    let absolute = |word: &str| match word.contains('/') && !word.starts_with('-') {
+        true => std::path::absolute(word).ok().and_then(|path| path.to_str().map(String::from)),
+        false => None,
+    };
+    let words: Vec<String> =
+        said.split_whitespace().map(|word| absolute(word).unwrap_or_else(|| word.into())).collect();
     if words.is_empty() { vec!["cc".into()] } else { words }
 }
 
@@ -308,7 +308,7 @@ fn compile(
     // Where it is known by its hash, what is elsewhere must not change it.
     let read = String::from_utf8_lossy(&read);
     // What clang does not sanitize is no part of it.
-    let part = |name: &&str| name.contains('/') && !name.ends_with("san_ignorelist.txt");
+    let part = |name: &&str| name.contains('/') && !(frame == CHECK && name.ends_with("san_ignorelist.txt"));
     if let Some(other) = read.split_whitespace().find(part) {
         return Err(format!("{}: it includes {}; {MAY_INCLUDE}", shown(path), shown(other)));
     }
