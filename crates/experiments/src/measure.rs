@@ -65,8 +65,9 @@ fn settled_one(series: &Series, column: &str) -> Option<f64> {
 
 /// QueuePilot's reward (INFOCOM 2023, section II), mean over the steps after the warm-up: -1 for a step in which the buffer overflowed, else
 /// U^2 / sqrt(1 + D), with U the link's use and D the sojourn time in steps. A step is a sample of the time series. What a queue manager drops of its
-/// own will is a signal, as a mark is: the paper punishes overflow, and the authors count RED's drops by its limit alone. `None`: the network has
-/// several ports.
+/// own will is a signal, as a mark is: the paper punishes overflow, and the authors count RED's drops by its limit alone (here a full buffer is the
+/// reason also where RED and CHOKe would have dropped early). The wait is that of the queue as a step ends; a policy learns by its mean.
+/// `None`: the network has several ports.
 pub fn reward(spec: &RunSpec, run: &Run) -> Option<f64> {
     let [port] = spec.ports.as_slice() else { return None };
     let step_s = spec.series_interval_ns as f64 * 1e-9;

@@ -174,14 +174,20 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
                 (min, 0) => (min, 3 * min),
                 told => told,
             };
-            // From a packet on tc takes weights that its doubles do not tell from 0.
-            if min <= of.int("avpkt") {
+            let avpkt = of.int("avpkt");
+            // tc's own, where none is told.
+            let burst = if of.int("burst") > 0 { of.int("burst") } else { (2 * min + max) / (3 * avpkt) };
+            // For a min of one packet tc takes a weight that its doubles do not tell from 0.
+            if (min <= avpkt && burst > 1) || !has_weight(min as f64 / avpkt as f64, max, burst) {
                 let usual = of.0.info.param("avpkt").map(|p| p.default);
                 let of_avpkt = (of.0.get("avpkt") != usual).then_some("avpkt");
-                return Err((
-                    of.told(&["min", "max"]).or(of_avpkt),
-                    "tc's RED has no average that stays below a min of one packet of avpkt".into(),
-                ));
+                let why = format!(
+                    "Linux's RED has no average that a burst of {burst} leaves below min = {min} and that fits for max = {max}"
+                );
+                return Err((of.told(&["burst", "min", "max"]).or(of_avpkt), why));
+            }
+            if !of.flag("nodrop", "nodrop", "").is_empty() && of.flag("ecn", "ecn", "").is_empty() {
+                return Err((Some("nodrop"), "Linux's RED takes it only with ecn".into()));
             }
             // tc keeps the probability of a byte in 31 bits, and a rate of as many bytes a second as 32 hold.
             let probability = of.below_one("probability")?;
@@ -269,7 +275,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
                 return Err((of.told(&["min", "max"]), why));
             }
             // For min = 1 tc takes a weight that its doubles do not tell from 0.
-            if (min < 2 && burst > 1) || !has_weight(min, max, burst) {
+            if (min < 2 && burst > 1) || !has_weight(min as f64, max, burst) {
                 let why = format!(
                     "Linux's choke has no average that a burst of {burst} leaves below min = {min} and that fits for max = {max}"
                 );
@@ -309,9 +315,10 @@ pub(crate) const KNOWN: [&str; 9] =
 /// Packets that Linux's choke may hold (`CHOKE_MAX_QUEUE`).
 const CHOKE_MOST: u64 = 131_071;
 
-/// Does tc find a weight for an average of packets (`tc_red_eval_ewma`), and one that the kernel takes (`red_check_params`)?
-fn has_weight(min: u64, max: u64, burst: u64) -> bool {
-    let left = burst as f64 + 1.0 - min as f64;
+/// Does tc find a weight for an average that a burst leaves below so many packets (`tc_red_eval_ewma`), and one that the kernel takes with this
+/// max, in what its average counts (`red_check_params`)?
+fn has_weight(min_packets: f64, max: u64, burst: u64) -> bool {
+    let left = burst as f64 + 1.0 - min_packets;
     let fits = |wlog: &u32| {
         let weight = 0.5f64.powi(*wlog as i32);
         left <= (1.0 - (1.0 - weight).powf(burst as f64)) / weight
