@@ -51,31 +51,18 @@ class Link(TypedDict, total=False):
             `period = "200ms"` alternates each 100 ms. Not with --engine linux: its link has one rate
         trace: path: from the folder of the file; see [Traces](#traces). Not with --engine linux: its link has
             one rate
-        burst: size, to 1gb (without it: none: a wire): with `rate`: the link is a rate limiter, as Linux's
-            htb with this `burst`. Packets leave in no time while there is credit, which grows with the rate
-            up to this size and falls by each packet's length, below 0 by the last. A wire takes a packet's
-            length over its rate for each. With --engine linux not all of it: a BPF qdisc's own shaper has no
-            bucket
-        shaper: `"htb"`, `"tbf"` (without it: `"htb"`): with `burst`, the qdisc of Linux whose rule packets
-            leave by. `tbf`: a packet leaves when there is credit for all of it. It is taken from the
-            discipline when the one before it leaves, waits for credit on the link as on a wire, and fills the
-            buffer until it leaves. The `burst` is a packet at least; Linux's timers are up to 50 us late, so
-            let it be a packet and 50 us of the rate. With --engine linux not all of it: there the wait for
+        burst: size, to 1gb (without it: none: a wire): with `rate`: the link is a [rate
+            limiter](#rate-limiters) with a token bucket of this size, as Linux's htb. With --engine linux not
+            all of it: a BPF qdisc's own shaper has no bucket
+        shaper: `"htb"`, `"tbf"` (without it: `"htb"`): with `burst`, the qdisc of Linux by whose rule packets
+            leave ([rate limiters](#rate-limiters)). With --engine linux not all of it: there the wait for
             credit is part of the sojourn, and the packet that waits of the backlog
-        police: `true`, `false` (without it: `false`): no packet waits: those that the discipline lets in go
-            on at once, and the queue that it sees is only counted, filled by them and emptied at the rate of
-            the link, byte by byte (of a `trace` by its opportunities). A policer, with a threshold in bytes
-            that is its bucket; `droptail`, `static` and `titrate` can do it. Nothing spreads a window that
-            flows send at once: with unlimited `access` the bucket meets it at one instant, so give flows
-            their access rate. Measures of the port's queue are those of the counted one; flows have not
-            waited. Not with --engine linux: its packets wait
+        police: `true`, `false` (without it: `false`): no packet waits: the link is a [policer](#policers),
+            and the queue that its discipline sees is only counted. Not with --engine linux: its packets wait
         late_marks: `true`, `false` (without it: `false`; on Linux as the qdisc does it): a mark is set on the
-            flow's next packet that comes, instead of the one that the discipline names: late by what the flow
-            has waiting. A BPF qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)).
-            A flow is owed at most 64 marks, of which all but one lapse 250 ms after the last, and that one
-            after 10 s. (There two flows of the same hash, one of 4,096, wipe out each other's; here none do).
-            With --engine linux not all of it: the kernel's own qdiscs, and with the kernel module ours, mark
-            the packet itself; without it ours mark the flow's next
+            flow's next packet that comes, instead of the one that the discipline names ([late
+            marks](#late-marks)). With --engine linux not all of it: the kernel's own qdiscs, and with the
+            kernel module ours, mark the packet itself; without it ours mark the flow's next
         delay: time, to 30s (without it: `"0s"`): propagation delay from the bottleneck to the receivers
         loss: share: `"0.1%"` or `0.001` (without it: none): this share of the packets, less than all, is lost
             on the link, each by itself; they have taken their time on it. Not with --engine linux: its link
@@ -122,31 +109,18 @@ class Ports(TypedDict, total=False):
             `period = "200ms"` alternates each 100 ms. Not with --engine linux: its link has one rate
         trace: path: from the folder of the file; see [Traces](#traces). Not with --engine linux: its link has
             one rate
-        burst: size, to 1gb (without it: none: a wire): with `rate`: the link is a rate limiter, as Linux's
-            htb with this `burst`. Packets leave in no time while there is credit, which grows with the rate
-            up to this size and falls by each packet's length, below 0 by the last. A wire takes a packet's
-            length over its rate for each. With --engine linux not all of it: a BPF qdisc's own shaper has no
-            bucket
-        shaper: `"htb"`, `"tbf"` (without it: `"htb"`): with `burst`, the qdisc of Linux whose rule packets
-            leave by. `tbf`: a packet leaves when there is credit for all of it. It is taken from the
-            discipline when the one before it leaves, waits for credit on the link as on a wire, and fills the
-            buffer until it leaves. The `burst` is a packet at least; Linux's timers are up to 50 us late, so
-            let it be a packet and 50 us of the rate. With --engine linux not all of it: there the wait for
+        burst: size, to 1gb (without it: none: a wire): with `rate`: the link is a [rate
+            limiter](#rate-limiters) with a token bucket of this size, as Linux's htb. With --engine linux not
+            all of it: a BPF qdisc's own shaper has no bucket
+        shaper: `"htb"`, `"tbf"` (without it: `"htb"`): with `burst`, the qdisc of Linux by whose rule packets
+            leave ([rate limiters](#rate-limiters)). With --engine linux not all of it: there the wait for
             credit is part of the sojourn, and the packet that waits of the backlog
-        police: `true`, `false` (without it: `false`): no packet waits: those that the discipline lets in go
-            on at once, and the queue that it sees is only counted, filled by them and emptied at the rate of
-            the link, byte by byte (of a `trace` by its opportunities). A policer, with a threshold in bytes
-            that is its bucket; `droptail`, `static` and `titrate` can do it. Nothing spreads a window that
-            flows send at once: with unlimited `access` the bucket meets it at one instant, so give flows
-            their access rate. Measures of the port's queue are those of the counted one; flows have not
-            waited. Not with --engine linux: its packets wait
+        police: `true`, `false` (without it: `false`): no packet waits: the link is a [policer](#policers),
+            and the queue that its discipline sees is only counted. Not with --engine linux: its packets wait
         late_marks: `true`, `false` (without it: `false`; on Linux as the qdisc does it): a mark is set on the
-            flow's next packet that comes, instead of the one that the discipline names: late by what the flow
-            has waiting. A BPF qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)).
-            A flow is owed at most 64 marks, of which all but one lapse 250 ms after the last, and that one
-            after 10 s. (There two flows of the same hash, one of 4,096, wipe out each other's; here none do).
-            With --engine linux not all of it: the kernel's own qdiscs, and with the kernel module ours, mark
-            the packet itself; without it ours mark the flow's next
+            flow's next packet that comes, instead of the one that the discipline names ([late
+            marks](#late-marks)). With --engine linux not all of it: the kernel's own qdiscs, and with the
+            kernel module ours, mark the packet itself; without it ours mark the flow's next
         delay: time, to 30s (without it: `"0s"`): propagation delay from the bottleneck to the receivers
         loss: share: `"0.1%"` or `0.001` (without it: none): this share of the packets, less than all, is lost
             on the link, each by itself; they have taken their time on it. Not with --engine linux: its link
@@ -266,7 +240,7 @@ class Video(TypedDict, total=False):
 
     Attributes:
         ladder: 1 to 100 rates that rise (without it: ten from 254.32kbit to 14.931538mbit, those of Big Buck
-            Bunny at 30 frames a second in dash.js' sample): the bitrates that it is there in
+            Bunny at 30 frames a second in dash.js' sample): the bitrates to choose from
         chunk: time, 100ms to 60s (without it: `"4s"`): playing time of a chunk
         buffer: time, 100ms to 3600s (without it: `"30s"`, or a chunk if that is longer): playing time that
             the player keeps ahead at most; at least a chunk
@@ -316,12 +290,10 @@ class Flows(TypedDict, total=False):
         size: size, range, 1b to 4096gb, or a [distribution](#sizes) (without it: without end): TCP: bytes to
             transfer; the flow then ends
         initial_window: `"1p"` to `"65535p"`, or `"all"` (without it: `"10p"`): TCP: packets that may be sent
-            before the first acknowledgement; all: as many as the flow has. No more than 45 go before the
-            first acknowledgement in any case: the window of a SYN is at most 64 kB (RFC 7323). A receiver of
-            Linux then allows twice what it read in a round trip, and more while that grows
-        wmem: size, 16kb to 1gb (without it: `"4mb"`): TCP of Linux: most bytes of a flow's send buffer, with
-            what its segments lie in (`tcp_wmem[2]`). It bounds what is in flight. The receiver's buffer
-            (`tcp_rmem[2]`) is 7.2 MB, or twice this where that is more
+            before the first acknowledgement, 45 at most; all: as many as the flow has
+            ([windows](#windows-and-buffers))
+        wmem: size, 16kb to 1gb (without it: `"4mb"`): TCP of Linux: most bytes of a flow's send buffer
+            (`tcp_wmem[2]`), which bounds what is in flight ([buffers](#windows-and-buffers))
         notsent_lowat: size, 1b to 1gb (without it: none): TCP of Linux: the application writes while less
             than this waits to be sent, and is woken when less than half of it does (`TCP_NOTSENT_LOWAT`)
         repeat: time, range, to 1000000s, or `{ exponential = "2s" }` (without it: none): TCP with `size`: a
@@ -404,10 +376,8 @@ class Run(TypedDict, total=False):
             front of every measure; shorter than the duration; `"0s"` counts all
         seeds: whole numbers: `[1, 2, 3]`, `"1..3"` or `7`, each 0 to 2^53 - 1 (without it: `[1]`): one run
             for each discipline and seed
-        stack: `"linux"`, `"ns3"` (without it: `"linux"`): TCP as Linux does it, or with the choices of the
-            Titrate artifact's ns-3: an ACK for every segment, 1 s minimum RTO without back-off, 5 MiB socket
-            buffers, of which what is full when a flow stops is still sent. Linux's timers go by a clock of
-            250 ticks a second, as in Debian's kernels; no key changes that. With --engine linux not all of
+        stack: `"linux"`, `"ns3"` (without it: `"linux"`): TCP as Linux does it, or with the
+            [choices](#run-the-runs-to-make) of the Titrate artifact's ns-3. With --engine linux not all of
             it: its TCP is Linux's
         sample: time, 1us to 1000000s (without it: `"10ms"`, or a millionth of the duration if that is
             longer): interval of the time series. With --engine linux not all of it: samples take its one

@@ -202,14 +202,14 @@ impl Keys {
                 }
             }
             let all: Vec<String> =
-                reasons.iter().map(|(why, names)| format!("{} ({why})", names.join(", "))).collect();
-            all.join("; ")
+                reasons.iter().map(|(why, names)| format!("- {}: {why}\n", names.join(", "))).collect();
+            all.concat()
         };
         let never = reasons(|linux| if let Linux::Never(why) = linux { Some(why) } else { None });
         let not_all = reasons(|linux| if let Linux::Some(why) = linux { Some(why) } else { None });
         let said = [("Not with `--engine linux`", never), ("Not all of it with `--engine linux`", not_all)];
         for (what, keys) in said.iter().filter(|(_, keys)| !keys.is_empty()) {
-            let _ = write!(page, "\n{what}: {keys}.\n");
+            let _ = write!(page, "\n{what}:\n\n{keys}");
         }
         let old: Vec<String> = self
             .iter()

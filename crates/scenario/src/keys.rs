@@ -127,40 +127,29 @@ const EVERY_LINK: &[Key] = &[
         "burst",
         size(0, 1 << 30),
         Says("none: a wire"),
-        "with `rate`: the link is a rate limiter, as Linux's htb with this `burst`. Packets leave in no time while \
-         there is credit, which grows with the rate up to this size and falls by each packet's length, below 0 by the \
-         last. A wire takes a packet's length over its rate for each",
+        "with `rate`: the link is a [rate limiter](#rate-limiters) with a token bucket of this size, as Linux's htb",
     )
     .partly("a BPF qdisc's own shaper has no bucket"),
     key(
         "shaper",
         Word(&["htb", "tbf"]),
         Is("htb"),
-        "with `burst`, the qdisc of Linux whose rule packets leave by. `tbf`: a packet leaves when there is credit for all of \
-         it. It is taken from the discipline when the one before it leaves, waits for credit on the link as on a wire, and fills \
-         the buffer until it leaves. The `burst` is a packet at least; Linux's timers are up to 50 us late, so let it be a packet \
-         and 50 us of the rate",
+        "with `burst`, the qdisc of Linux by whose rule packets leave ([rate limiters](#rate-limiters))",
     )
     .partly("there the wait for credit is part of the sojourn, and the packet that waits of the backlog"),
     key(
         "police",
         Bool,
         Is("false"),
-        "no packet waits: those that the discipline lets in go on at once, and the queue that it sees is only \
-         counted, filled by them and emptied at the rate of the link, byte by byte (of a `trace` by its \
-         opportunities). A policer, with a threshold in bytes that is its bucket; \
-         `droptail`, `static` and `titrate` can do it. Nothing spreads a window that flows send at once: with \
-         unlimited `access` the bucket meets it at one instant, so give flows their access rate. Measures of the \
-         port's queue are those of the counted one; flows have not waited",
+        "no packet waits: the link is a [policer](#policers), and the queue that its discipline sees is only counted",
     )
     .never("its packets wait"),
     key(
         "late_marks",
         Bool,
         Says("`false`; on Linux as the qdisc does it"),
-        "a mark is set on the flow's next packet that comes, instead of the one that the discipline names: late by \
-         what the flow has waiting. A BPF qdisc sets its marks so, unless the kernel module is there ([Linux](linux.md)). \
-         A flow is owed at most 64 marks, of which all but one lapse 250 ms after the last, and that one after 10 s. (There two flows of the same hash, one of 4,096, wipe out each other's; here none do)",
+        "a mark is set on the flow's next packet that comes, instead of the one that the discipline names \
+         ([late marks](#late-marks))",
     )
     .partly(
         "the kernel's own qdiscs, and with the kernel module ours, mark the packet itself; without it ours mark the flow's next",
@@ -318,16 +307,15 @@ pub static FLOWS: Keys = Keys {
             "initial_window",
             Window,
             Says("`\"10p\"`"),
-            "TCP: packets that may be sent before the first acknowledgement; all: as many as the flow has. No more \
-             than 45 go before the first acknowledgement in any case: the window of a SYN is at most 64 kB (RFC 7323). \
-             A receiver of Linux then allows twice what it read in a round trip, and more while that grows",
+            "TCP: packets that may be sent before the first acknowledgement, 45 at most; all: as many as the flow has \
+             ([windows](#windows-and-buffers))",
         ),
         key(
             "wmem",
             size(16_384, 1 << 30),
             Says("`\"4mb\"`"),
-            "TCP of Linux: most bytes of a flow's send buffer, with what its segments lie in (`tcp_wmem[2]`). It \
-             bounds what is in flight. The receiver's buffer (`tcp_rmem[2]`) is 7.2 MB, or twice this where that is more",
+            "TCP of Linux: most bytes of a flow's send buffer (`tcp_wmem[2]`), which bounds what is in flight \
+             ([buffers](#windows-and-buffers))",
         ),
         key(
             "notsent_lowat",
@@ -468,7 +456,7 @@ pub static VIDEO: Keys = Keys {
             Says(
                 "ten from 254.32kbit to 14.931538mbit, those of Big Buck Bunny at 30 frames a second in dash.js' sample",
             ),
-            "the bitrates that it is there in",
+            "the bitrates to choose from",
         ),
         key("chunk", time(S / 10, 60 * S), Is("4s"), "playing time of a chunk"),
         key(
@@ -565,9 +553,7 @@ pub static RUN: Keys = Keys {
             "stack",
             Word(&["linux", "ns3"]),
             Is("linux"),
-            "TCP as Linux does it, or with the choices of the Titrate artifact's ns-3: an ACK for every segment, 1 s \
-             minimum RTO without back-off, 5 MiB socket buffers, of which what is full when a flow stops is still sent. Linux's \
-             timers go by a clock of 250 ticks a second, as in Debian's kernels; no key changes that",
+            "TCP as Linux does it, or with the [choices](#run-the-runs-to-make) of the Titrate artifact's ns-3",
         )
         .partly("its TCP is Linux's"),
         key(

@@ -121,6 +121,6 @@ pub fn limits_page() -> String {
         let depth = if limit.depth == 0 { String::new() } else { limit.depth.to_string() };
         let _ = writeln!(page, "| {} | {bytes} | {items} | {depth} |", limit.of);
     }
-    let _ = writeln!(page, "| memory of a run, as reckoned | {} MB | | |", crate::memory::MAX_MEMORY / MB);
+    let _ = writeln!(page, "| memory of a run, as estimated | {} MB | | |", crate::memory::MAX_MEMORY / MB);
     page
 }

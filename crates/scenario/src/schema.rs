@@ -130,7 +130,7 @@ fn whole(number: Value) -> Value {
 
 /// A file of a user's own, which says itself what its parameters are: bare, and as a table.
 fn own() -> [Value; 2] {
-    let path = json!({ "type": "string", "pattern": "/[^/]*\\.h$", "description": "a queue manager of your own (docs/own.md)" });
+    let path = json!({ "type": "string", "pattern": "/[^/]*\\.h$", "description": "a discipline of your own (docs/own.md)" });
     let table = json!({
         "type": "object",
         "properties": { "name": path, "label": form(&Form::Name) },
