@@ -539,8 +539,9 @@ pub fn page() -> String {
     };
     let mut page = String::from(
         "# The sheets' columns\n\n\
-         Of `runs.csv` and the others in a [results folder](results.md#the-folder), and of the tables of the same names in\n\
-         [Python](python.md). Measures leave out the warm-up. What is not known is an empty field, and null in Python. A share is 0 to 1.\n",
+         What each column of the CSV sheets in a [results folder](results.md#the-folder) is, with its unit. [Python](python.md#results)\n\
+         has tables of the same names. Measures leave out the warm-up. What is not known is an empty field, and null in Python. A share\n\
+         is 0 to 1. [Results](results.md#the-result-object-schema-2) says how measures are computed.\n",
     );
     for sheet in [
         runs(&none),
