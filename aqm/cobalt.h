@@ -7,7 +7,7 @@
  *    forgotten but walks back along the same schedule;
  *  - BLUE's for those that do not: a drop probability that goes up whenever
  *    the buffer overflows, and down whenever the queue runs empty, at most
- *    once a `target` each. It drops whatever ECN says.
+ *    one step of either in a `target`. It drops whatever ECN says.
  *
  * This is Linux in all but two points: an overflow costs the arriving packet, as
  * there is no longest queue to drop from; and BLUE goes down, and count back,

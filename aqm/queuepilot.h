@@ -20,7 +20,7 @@
 #define QW_QUEUEPILOT_H
 
 #include "dice.h"
-#include "qw.h"
+#include "service.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -68,7 +68,7 @@ struct qw_queuepilot_net {
 
 struct qw_queuepilot_params {
 	qw_u64 step_ns; /* 5 ms */
-	qw_u64 rate_bytes; /* of the link, a second; 0: the most seen */
+	qw_u64 rate_bytes; /* of the link, a second; 0: measured */
 	qw_u32 wire_overhead_bytes; /* of a frame beyond what is counted, 24 */
 	qw_u64 threshold_q32; /* scripted policy: of the buffer, 0.2 */
 	qw_u32 action; /* scripted policy: above it, 3 (10 %) */
@@ -84,7 +84,7 @@ struct qw_queuepilot {
 	qw_u64 next_ns; /* end of the step under way */
 	struct qw_dice dice;
 	qw_u64 average; /* queue in packets, times 512 */
-	qw_u64 most_sent; /* packets in a step, the most seen */
+	struct qw_service link; /* its rate, where that is not told */
 	/* Packets in this step; early drops count as marks. */
 	qw_u32 arrived, sent, dropped, marked;
 	qw_u32 buffer_packets; /* B, as last seen; 0: no limit */
@@ -324,22 +324,23 @@ static inline qw_u64
 qw_queuepilot_capacity(const struct qw_queuepilot *s,
 		       const struct qw_queuepilot_params *p)
 {
-	qw_u64 times_512 = s->most_sent << 9;
-
+	/* What is measured is of bytes as they are counted here. A link that was
+	 * never busy has a rate that nobody knows, and that is not reached. */
+	qw_u64 told = p->rate_bytes, rate = told ? told : s->link.rate;
+	qw_u32 each = p->mtu_bytes + (told ? p->wire_overhead_bytes : 0);
 	/* Of a second first, as the authors' program rounds: below 2^43, and a
 	 * step is below 2^20 us. */
-	if (p->rate_bytes) {
-		times_512 = qw_div(p->rate_bytes << 9,
-				   p->mtu_bytes + p->wire_overhead_bytes);
-		if (times_512 >= QW_QUEUEPILOT_WHOLE << 9)
-			times_512 &= ~511ULL;
-		times_512 = qw_div(times_512 * qw_div(p->step_ns, QW_NS_PER_US),
-				   1000000);
-		if (times_512 >= QW_QUEUEPILOT_WHOLE << 9)
-			times_512 &= ~511ULL;
-		return times_512 ? times_512 : 1;
-	}
-	return times_512 ? times_512 : 512;
+	qw_u64 times_512 = qw_div(rate << 9, each);
+
+	if (!rate)
+		return 1ULL << 40;
+	if (times_512 >= QW_QUEUEPILOT_WHOLE << 9)
+		times_512 &= ~511ULL;
+	times_512 = qw_div(times_512 * qw_div(p->step_ns, QW_NS_PER_US),
+			   1000000);
+	if (times_512 >= QW_QUEUEPILOT_WHOLE << 9)
+		times_512 &= ~511ULL;
+	return times_512 ? times_512 : 1;
 }
 
 /* Floor of the square root. */
@@ -370,8 +371,6 @@ static inline void qw_queuepilot_observe(struct qw_queuepilot *s,
 	qw_u64 capacity;
 	qw_u32 i;
 
-	if (s->sent > s->most_sent)
-		s->most_sent = s->sent;
 	capacity = qw_queuepilot_capacity(s, p);
 	s->input[0] = qw_queuepilot_share((qw_u64)s->sent << 9, capacity, 1);
 	s->input[1] = qw_queuepilot_share(s->average,
@@ -500,7 +499,7 @@ static inline void qw_queuepilot_init(struct qw_queuepilot *s,
 	s->next_ns = now + p->step_ns;
 	s->dice.state = 0;
 	s->average = 0;
-	s->most_sent = 0;
+	qw_service_init(&s->link);
 	s->arrived = 0;
 	s->sent = 0;
 	s->dropped = 0;
@@ -617,8 +616,8 @@ qw_queuepilot_dequeue(struct qw_queuepilot *s,
 		      const struct qw_queuepilot_params *p, qw_u64 now,
 		      const struct qw_queue *q, const struct qw_packet *k)
 {
-	(void)k;
 	qw_queuepilot_called(s, p, now);
+	qw_service_departure(&s->link, now, k->bytes, q->packets);
 	s->sent++;
 	qw_queuepilot_average(s, q->packets);
 	return qw_pass();

@@ -251,7 +251,7 @@ qw_u64 qw_shim_follow(struct head *h, const void *state, qw_u64 now,
 	if (seen.next_ns >= s->next_ns) {
 		s->next_ns = seen.next_ns;
 		s->average = seen.average;
-		s->most_sent = seen.most_sent;
+		s->link = seen.link;
 		s->arrived = seen.arrived;
 		s->sent = seen.sent;
 		s->dropped = seen.dropped;

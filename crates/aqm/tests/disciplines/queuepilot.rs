@@ -408,6 +408,53 @@ fn the_load_of_a_link_below_a_packet_a_second_reads_as_it_is() {
     assert!((reward / steps as f64 - want).abs() < 0.1, "{} for {want}", reward / steps as f64);
 }
 
+/// A rate that is not told is measured while the link is busy, and follows it: what was sent once, in whatever packets, does not stay.
+#[test]
+fn the_load_of_a_link_whose_rate_is_not_told_reads_as_it_is() {
+    // The mean of U over the last half of so many steps, of packets of so many bytes that take a share of the link.
+    let load = |host: &mut Host, from: u64, bits: u64, bytes: u32, percent: u64, steps: u64| {
+        let gap = u64::from(bytes) * 8_000_000_000 * 100 / percent / bits;
+        let agent = |host: &Host, now| {
+            Discipline::new(&spec("queuepilot", &[])).follow(&host.discipline.state_bytes(), now)
+        };
+        let (mut seen, mut used, end) = (0, 0.0, from + steps * 5 * MS);
+        // A full link has another that waits.
+        if percent == 100 {
+            host.arrive(from, bytes, 0, 0);
+        }
+        for now in (from..end).step_by(gap as usize) {
+            host.arrive(now, bytes, 0, 0);
+            host.transmit(now, |_| {});
+            while from + (seen + 1) * 5 * MS <= now + gap {
+                seen += 1;
+                host.discipline.idle(from + seen * 5 * MS);
+                let (input, _) = agent(host, from + seen * 5 * MS).expect("it is a policy's");
+                used += if seen > steps / 2 { f64::from(input[0]) / 32768.0 } else { 0.0 };
+            }
+        }
+        while host.queue.packets > 0 {
+            host.transmit(end, |_| {});
+        }
+        (end, used / (seen - steps / 2) as f64)
+    };
+    let mut host = Host::new(&spec("queuepilot", &[]), 0, 0);
+    let mut now = 0;
+    for (bits, bytes, percent, want) in [
+        (1_000_000_000, 1514, 100, 1.0),
+        (1_000_000_000, 1514, 1, 0.01),
+        (100_000_000, 1514, 100, 1.0),
+        (10_000_000, 1514, 100, 1.0),
+        (10_000_000, 1514, 50, 0.5),
+        (1_000_000_000, 64, 100, 1.0),
+        (1_000_000_000, 1514, 100, 1.0),
+        (1_000_000_000, 1514, 30, 0.3),
+    ] {
+        let (end, used) = load(&mut host, now, bits, bytes, percent, 200);
+        assert!((used - want).abs() < 0.04, "{bits} bit/s, packets of {bytes}, {percent} %: {used}");
+        now = end;
+    }
+}
+
 /// Its part of a shared buffer is the buffer that a policy sees.
 #[test]
 fn a_shared_buffer_counts_by_its_even_part() {
