@@ -520,13 +520,8 @@ pub(crate) fn chosen(results: &Results, wanted: impl FnOnce(&BTreeSet<String>) -
                 let runs = results.runs.iter().zip(&of_runs).filter(|(run, _)| run.discipline == **label);
                 Spread::of(runs.filter_map(|(_, of)| of.get(path).copied()))
             };
-            // Of a port or a group it is the same measure.
-            let at_its_end = |m: &&measures::Measure| {
-                path.strip_suffix(m.path).is_some_and(|of| of.is_empty() || of.ends_with('.'))
-            };
-            let better = measures::MEASURES.iter().find(at_its_end).map_or(Better::Neither, |m| m.better);
             let spreads: Vec<Spread> = labels(results).iter().map(of).collect();
-            cells(better, &spreads, 1.0, figures(largest(&spreads)), several)
+            cells(measures::better(path), &spreads, 1.0, figures(largest(&spreads)), several)
         })
         .collect();
     let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();

@@ -63,6 +63,13 @@ pub fn find(path: &str) -> Option<&'static Measure> {
     MEASURES.iter().find(|m| m.path == path)
 }
 
+/// Which end of the measure at this path is the better one; of a port or a group it is the same measure.
+pub fn better(path: &str) -> Better {
+    let at_its_end =
+        |m: &&Measure| path.strip_suffix(m.path).is_some_and(|of| of.is_empty() || of.ends_with('.'));
+    MEASURES.iter().find(at_its_end).map_or(Better::Neither, |m| m.better)
+}
+
 /// Every measure of a run that has a value, by its path in the result object: `utilization`, `sojourn_ms.p99`, `drops.limit`,
 /// `group.cubic.goodput_bps`, `jain`. The one port's measures stand without the port's name, those of several after
 /// `port.NAME.`, and flows come as groups: `group.NAME.fct_s.p75`.

@@ -102,7 +102,7 @@ pub fn nearest<'a>(word: &str, allowed: impl IntoIterator<Item = &'a str>) -> Op
 }
 
 /// `; did you mean "x"?` for a word close to an allowed one, and the allowed ones.
-pub(crate) fn suggest<'a>(word: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
+pub fn suggest<'a>(word: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
     let allowed: Vec<&str> = allowed.into_iter().collect();
     let mut out = String::new();
     if let Some(near) = nearest(word, allowed.iter().copied()) {

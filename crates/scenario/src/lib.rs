@@ -73,7 +73,7 @@ pub use client::{Client, Video};
 pub use data::{DataFile, Hashing, hex, open, read_file, read_text, unreadable};
 pub use datagrams::{Datagrams, Gaps};
 pub use draft::Draft;
-pub use error::{Error, Place, nearest, one_line};
+pub use error::{Error, Place, nearest, one_line, suggest};
 pub use flags::{DEFAULT_AQM, Flag, Flags};
 pub use model::{
     Change, Discipline, Flows, InitialWindow, Link, LinkRate, Probes, Rows, Run, Scenario, TraceFile,

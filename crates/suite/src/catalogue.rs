@@ -3,7 +3,8 @@
 use crate::Error;
 use crate::findings::Finding;
 use include_dir::{Dir, include_dir};
-use queuewright_scenario::{Scenario, limits, read_text};
+use queuewright_results::measures::{Better, better};
+use queuewright_scenario::{Scenario, limits, read_text, suggest};
 use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -142,8 +143,8 @@ impl Suite {
             return Suite::folder(path);
         }
         let names: Vec<&str> = own.iter().map(|s| s.name.as_str()).collect();
-        let name = name.escape_debug();
-        Err(Error(format!("no suite and no folder \"{name}\". Allowed: {}, or a folder", names.join(", "))))
+        let allowed = suggest(plain, names.iter().copied());
+        Err(Error(format!("no suite and no folder \"{}\"{allowed}, or a folder", name.escape_debug())))
     }
 
     fn folder(path: &Path) -> Result<Suite, Error> {
@@ -186,6 +187,14 @@ impl Suite {
             if let Some(none) = starts.iter().find(|of| !members.iter().any(|m| m.name.starts_with(*of))) {
                 return Err(Error(format!("{name}/{ABOUT}: {key}: no scenario's name begins with {none:?}")));
             }
+        }
+        for path in about.score() {
+            let turn = match (better(path), about.less) {
+                (Better::Low, false) => "less of it is better: write less = true",
+                (Better::High, true) => "more of it is better: leave less out",
+                _ => continue,
+            };
+            return Err(Error(format!("{name}/{ABOUT}: score = {path:?}: {turn}")));
         }
         for finding in &about.finding {
             finding.check().map_err(|why| Error(format!("{name}/{ABOUT}: {why}")))?;
@@ -298,7 +307,10 @@ mod tests {
         let error = Suite::open(&folder.path().display().to_string()).expect_err("it is empty");
         assert!(error.0.contains("no scenario in it"), "{error}");
         let error = Suite::open("rfc7928x").expect_err("there is none");
-        assert!(error.0.starts_with("no suite and no folder \"rfc7928x\". Allowed: "), "{error}");
+        assert!(
+            error.0.starts_with("no suite and no folder \"rfc7928x\"; did you mean \"rfc7928\"? Allowed: "),
+            "{error}"
+        );
         fs::write(folder.path().join("suite.toml"), "titel = \"x\"").expect("written");
         let error = Suite::open(&folder.path().display().to_string()).expect_err("no such key");
         assert!(error.0.contains("suite.toml: unknown field `titel`"), "{error}");
@@ -306,5 +318,16 @@ mod tests {
         fs::write(folder.path().join("x-1.toml"), "").expect("written");
         let error = Suite::open(&folder.path().display().to_string()).expect_err("nothing begins so");
         assert!(error.0.ends_with("suite.toml: sections: no scenario's name begins with \"y\""), "{error}");
+        // A score that would have the worst first.
+        for (about, why) in [
+            ("score = \"port.x.sojourn_ms.p95\"", Some("less of it is better: write less = true")),
+            ("score = \"sojourn_ms.p95\"\nless = true", None),
+            ("score = \"jain\"\nless = true", Some("more of it is better: leave less out")),
+            ("score = \"mark_fraction\"", None),
+        ] {
+            std::fs::write(folder.path().join("suite.toml"), about).expect("written");
+            let opened = Suite::open(&folder.path().display().to_string()).map_err(|e| e.0);
+            assert_eq!(opened.err().map(|e| e.ends_with(why.unwrap_or("?"))), why.map(|_| true), "{about}");
+        }
     }
 }

@@ -9,6 +9,7 @@ mod catalogue;
 pub mod findings;
 pub mod harm;
 mod page;
+mod people;
 mod picture;
 mod plan;
 mod score;

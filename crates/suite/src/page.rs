@@ -4,7 +4,7 @@ use crate::catalogue::About;
 use crate::findings::{self, Judged, Verdict};
 use crate::harm::{self, Harm};
 use crate::plan::REFERENCE;
-use crate::{Plan, Scores, Standing};
+use crate::{Plan, Scores, Standing, people};
 use queuewright_aqm::Discipline;
 use queuewright_experiments::{Record, Store, figures, mean};
 use queuewright_report::csv::written;
@@ -170,6 +170,9 @@ fn index(plan: &Plan, store: &Store, scores: &Scores, harms: Option<&[Harm]>) ->
         let _ = writeln!(out, "{} [Which](#what-its-source-has-found).\n", findings::words(&judged));
     }
     let _ = writeln!(out, "{}\n", answer(plan, scores));
+    for sentence in people::sentences(plan, store, scores) {
+        let _ = writeln!(out, "{sentence}\n");
+    }
     let _ = writeln!(
         out,
         "{} scenarios, {} disciplines, {} each. In each scenario a discipline has a share of the best there, 1 at best: {}. The score is the geometric mean \

@@ -171,6 +171,64 @@ fn it_is_said_what_has_no_score() {
     assert!(!text.contains("is the best of") && !text.contains("as no run has"), "{text}");
 }
 
+/// With whom calls and pages are best is said first, and what nobody would notice is called alike.
+#[test]
+fn what_people_notice_is_said() {
+    let said = |mos: [f64; 3], seconds: Option<f64>| {
+        let (_folder, plan, store) = by_hand("", |member, label, seed| {
+            let at = ["1.1-a", "1.1-b", "2.1-c"].iter().position(|m| *m == member).expect("it is one");
+            let mut all = BTreeMap::from([("power".to_string(), 0.5)]);
+            let better = if label == "codel" { mos[at] } else { 0.0 };
+            all.insert("group.talk.datagrams.calls.mos".into(), 2.0 + better);
+            if member == "2.1-c" {
+                let took = if label == "codel" { Some(0.5 + 0.01 * seed as f64) } else { seconds };
+                all.extend(took.map(|s| ("group.web.transfers.pages.plt_s.p50".to_string(), s)));
+            }
+            Some(all)
+        });
+        let scores = Scores::of(&plan, &store).expect("scores");
+        page(&plan, &store, &scores)
+    };
+    for (mos, seconds, want) in [
+        // 4, 4 and 4.1 where the other has 2.
+        (
+            [2.0, 2.0, 2.1],
+            Some(0.5),
+            "**Calls** (mean of 3 scenarios): best with codel, MOS 4.0; worst with droptail, MOS 2.0.",
+        ),
+        // Means of 1.07 and intervals of 2.5 to both sides: Student's t of two degrees of freedom is 4.30.
+        (
+            [0.1, 2.0, 1.1],
+            Some(0.5),
+            "**Calls** (mean of 3 scenarios): MOS 3.1 to MOS 2.0; none is sure to be noticeably better.",
+        ),
+        (
+            [0.05, 0.05, 0.04],
+            Some(0.5),
+            "**Calls** (mean of 3 scenarios): MOS 2.0 to MOS 2.0; none is sure to be noticeably better.",
+        ),
+        (
+            [0.0, 0.0, 0.0],
+            Some(0.5),
+            "**Pages** (in 2.1-c): 0.50 s to 0.52 s; none is sure to be noticeably better.",
+        ),
+        (
+            [0.0, 0.0, 0.0],
+            Some(3.0),
+            "**Pages** (in 2.1-c): best with codel, 0.52 s; worst with droptail, 3.00 s.",
+        ),
+        (
+            [0.0, 0.0, 0.0],
+            None,
+            "**Pages** (in 2.1-c): best with codel, 0.52 s; worst with droptail, where in one scenario none came.",
+        ),
+    ] {
+        let text = said(mos, seconds);
+        assert!(text.contains(want), "{want}: {text}");
+        assert!(!text.contains("**Games**"), "{text}");
+    }
+}
+
 /// Of one that has a score there is no best.
 #[test]
 fn nothing_is_the_best_of_one() {

@@ -5,6 +5,7 @@
 //! uploads are there in each; how much of them, the round-trip times and the congestion controls are drawn.
 
 use crate::Error;
+use queuewright_scenario::suggest;
 use queuewright_scenario::units::Unit;
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
@@ -97,7 +98,10 @@ impl Access {
             "datacenter" => {
                 Err(Error("--access datacenter: no household; write queuewright suite datacenter".into()))
             }
-            _ => Err(Error(format!("--access {word:?}: not a kind of line. Allowed: cable, dsl, fibre"))),
+            _ => Err(Error(format!(
+                "--access {word:?}: not a kind of line{}",
+                suggest(word, ["cable", "dsl", "fibre"])
+            ))),
         }
     }
 
