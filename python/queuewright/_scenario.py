@@ -6,6 +6,8 @@ import itertools
 import json
 import math
 import os
+import random
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from queuewright import _native
 from queuewright._native import VERSION, Error
-from queuewright._values import cut, file, real, scalar, shown, text, time
+from queuewright._values import allowed, cut, file, real, scalar, shown, text, time, whole
 from queuewright.keys import Flags, Tables
 
 if TYPE_CHECKING:
@@ -60,12 +62,8 @@ def keywords(of: type) -> Callable[[_Function], _Function]:
 
 def _no_argument(name: str, known: list[str]) -> str:
     """Of an argument that a function does not have: which it may be."""
-    import difflib
-
-    near = difflib.get_close_matches(name[:64], known, 1)
-    hint = f'; did you mean "{near[0]}"?' if near else "."
     said = cut(name) or '""'
-    return f"{said}: no such argument{hint} Allowed: {', '.join(known)}"
+    return f"{said}: no such argument{allowed(name, known)}"
 
 
 # What newcomers leave the name of; else it is a discipline.
@@ -173,6 +171,27 @@ class Scenario:
         paths = [(_path(path, "changed"), to_json(value, path)) for path, value in (values or {}).items()]
         texts, aqm = flag_texts(flags)
         return self._of(self._draft.changed(paths, texts, aqm=aqm))
+
+    def drawn(self, over: Mapping[str, Any], count: int, *, seed: int = 0) -> "list[Scenario]":
+        """As many scenarios, each with values of its own.
+
+        Args:
+            over: What they are drawn from, by path as in `changed`: a range, `"5mbit..50mbit"` or `"1..30"`,
+                in which every factor of two is as likely as another (where it begins at 0: every value); or
+                a list, of which each value is as likely.
+            count: How many, 1 to 10,000.
+            seed: 0 to 2^53 - 1. The same one draws the same.
+
+        Raises:
+            Error: A range that is none; what no scenario can have.
+        """
+        if not isinstance(over, Mapping) or not over:
+            raise Error(f'drawn({shown(over)}): not ranges by path; write {{"link.rate": "5mbit..50mbit"}}')
+        most = whole("count", count, 1, _MOST_POINTS)
+        axes = {_path(path, "over"): _range(path, given) for path, given in over.items()}
+        # Each path has numbers of its own: another one beside it leaves its values as they are.
+        dice = {path: random.Random(f"{whole('seed', seed, 0, 2**53 - 1)} {path}") for path in axes}
+        return [self.changed({path: draw(dice[path]) for path, draw in axes.items()}) for _ in range(most)]
 
     def to_dict(self) -> dict[str, Any]:
         """All of it with defaults, as results have it, and its `hash`.
@@ -308,6 +327,40 @@ def points(over: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
                 f"over: more than {_MOST_POINTS} combinations; write fewer values, and sweep in parts"
             )
     return [dict(zip(values, one, strict=True)) for one in itertools.product(*values.values())]
+
+
+# Both ends of a range, each with its unit; the first may leave it to the second.
+_RANGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)([a-z]*)\s*\.\.\s*(\d+\.?\d*|\.\d+)([a-z]*)\s*", re.ASCII)
+
+
+def _range(path: str, given: Any) -> Callable[[random.Random], Any]:
+    """Draws a value of a range, or of a list.
+
+    Raises:
+        Error: It is neither.
+    """
+    given = scalar(given)
+    if not isinstance(given, str):
+        values = points({path: given})
+        return lambda dice: dice.choice(values)[path]
+    found = _RANGE.fullmatch(given)
+    if found is None or found[2] not in ("", found[4]):
+        raise Error(
+            f'over["{path}"] = {shown(given)}: not a range; write "5mbit..50mbit", '
+            "with both ends in one unit, or a list of values"
+        )
+    low, high, unit = float(found[1]), float(found[3]), found[4]
+    if low > high:
+        raise Error(f'over["{path}"] = {shown(given)}: falls; write the lower end first')
+    # Nothing has half a packet, and flows are counted.
+    integer = unit in ("", "p", "b") and "." not in found[1] + found[3]
+
+    def draw(dice: random.Random) -> Any:
+        value = low * (high / low) ** dice.random() if low else high * dice.random()
+        value = round(value) if integer else min(max(float(f"{value:.4g}"), low), high)
+        return value if not unit else f"{value:.12g}{unit}"
+
+    return draw
 
 
 def same_version(other: str) -> None:

@@ -32,6 +32,16 @@ def theirs(given: Any) -> None:
             left += one
 
 
+def allowed(word: str, known: Iterable[str]) -> str:
+    """What may stand in a word's place, and which of it may have been meant: the end of an error."""
+    import difflib
+
+    known = list(known)
+    near = difflib.get_close_matches(word[:64], known, 1)
+    hint = f'; did you mean "{near[0]}"?' if near else "."
+    return f"{hint} Allowed: {', '.join(known)}"
+
+
 class _Short(reprlib.Repr):
     def repr_str(self, x: str, level: int) -> str:
         said = super().repr_str(x, level)

@@ -379,6 +379,19 @@ def test_a_scenario_is_a_network_at_every_combination_of_values(tmp_path):
     ]:
         with pytest.raises(qw.Error, match=f"^{said}"):
             learn.config({"networks": [{"scenario": str(tmp_path / "own.toml"), "over": over}]})
+    # Of a range as many are drawn as are asked for, the same each time.
+    table = {"scenario": str(tmp_path / "own.toml"), "over": {"link.rate": "5mbit..50mbit"}, "draws": 20}
+    drawn = learn.config({"networks": [table]}).networks
+    assert len({one.to_dict()["link"]["rate"] for one in drawn.scenarios}) > 15
+    assert learn.config({"networks": [dict(table)]}).networks == drawn
+    for draws, said in [
+        ({}, "over: of a range .*write draws = 64"),
+        ({"draws": 0}, r"networks\[0\].draws = 0"),
+    ]:
+        with pytest.raises(qw.Error, match=said):
+            learn.config(
+                {"networks": [{key: value for key, value in table.items() if key != "draws"} | draws]}
+            )
 
 
 def test_a_scenario_of_ones_own_is_a_network(tmp_path):

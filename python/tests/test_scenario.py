@@ -27,6 +27,45 @@ def test_keywords_say_what_a_file_says(tmp_path: Path) -> None:
     assert home() != home().changed({"link.rate": "10mbit"})
 
 
+def test_scenarios_are_drawn_from_ranges() -> None:
+    over = {"link.rate": "1mbit..100mbit", "flows[0].count": "1..9", "link.buffer": ["1bdp", "9p"]}
+    drawn = [one.to_dict() for one in home().drawn(over, 400, seed=3)]
+    words = [one["link"]["rate"] for one in drawn]
+    rates = [float(word[:-4]) * (1e-3 if word.endswith("kbit") else 1) for word in words]
+    assert min(rates) >= 1
+    assert max(rates) <= 100
+    # As many below the geometric mean as above it, to three standard deviations.
+    assert abs(sum(rate < 10 for rate in rates) - 200) < 30
+    assert {one["flows"][0]["count"] for one in drawn} == set(range(1, 10))
+    assert {one["link"]["buffer"] for one in drawn} == {"1bdp", "9p"}
+    # Again the same; another seed's are others; and each path has its own numbers.
+    again = home().drawn(over, 400, seed=3)
+    assert [one.to_dict() for one in again] == drawn
+    assert [one.to_dict() for one in home().drawn(over, 400, seed=4)] != drawn
+    alone = home().drawn({"link.rate": over["link.rate"]}, 400, seed=3)
+    assert [one.to_dict()["link"]["rate"] for one in alone] == [one["link"]["rate"] for one in drawn]
+    # From 0 on, and a range of one value.
+    starts = [
+        one.to_dict()["flows"][0]["start"] for one in home().drawn({"flows[0].start": "0ms..4000ms"}, 400)
+    ]
+    early = [start for start in starts if start.endswith("ms") or start.startswith("1.") or start == "1s"]
+    assert abs(len(early) - 200) < 30
+    assert home().drawn({"link.rate": "5mbit..5mbit"}, 1)[0] == home().changed({"link.rate": "5mbit"})
+    for given, count, said in (
+        ({}, 1, "drawn({}): not ranges by path"),
+        ({"link.rate": "5mbit"}, 1, 'over["link.rate"] = "5mbit": not a range; write "5mbit..50mbit"'),
+        ({"link.rate": "5mbit..5gbit"}, 1, 'over["link.rate"] = "5mbit..5gbit": not a range'),
+        ({"link.rate": "50mbit..5mbit"}, 1, 'over["link.rate"] = "50mbit..5mbit": falls'),
+        ({"link.rate": "1..5"}, 1, "link.rate"),
+        ({"link.rat": "1..5"}, 1, 'link.rat: unknown key; did you mean "rate"?'),
+        ({"link.rate": []}, 1, 'over["link.rate"] = []: no value'),
+        ({"link.rate": "5mbit..50mbit"}, 0, "count = 0"),
+    ):
+        with pytest.raises(qw.Error) as e:
+            home().drawn(given, count)
+        assert said in str(e.value), (given, str(e.value))
+
+
 def test_simple_says_what_compare_takes() -> None:
     simple = qw.Scenario.simple(rate="20mbit", rtt="20ms..80ms", flows="2xcubic", duration="5s", seeds=[1, 2])
     assert simple.to_dict()["hash"] == home().to_dict()["hash"]

@@ -48,7 +48,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"aqm": "codel,pie"}, r"^aqm: codel,pie: one discipline at a time is tuned$"),
     ({"aqm": "droptail"}, r"^aqm: droptail has no parameter: there is nothing to tune$"),
     ({"aqm": "droptail", "over": None}, r"^aqm: droptail has no parameter: there is nothing to tune$"),
-    ({"aqm": "codel:targte=5ms"}, r'^aqm: codel has no parameter "targte". Allowed: target, interval'),
+    (
+        {"aqm": "codel:targte=5ms"},
+        r'^aqm: codel has no parameter "targte"; did you mean "target"\? Allowed: target, interval',
+    ),
     (
         {"aqm": "codel:target"},
         r'^aqm: "target" in codel:target: write a parameter and its value: target=5ms$',
@@ -58,7 +61,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"aqm": "codel:ecn=perhaps"}, r"^aqm: codel:ecn=perhaps: .*ecn"),
     ({"over": ""}, r'^over "": write a parameter and its range: target=1ms..100ms$'),
     ({"over": {}}, r"^over: nothing to search; write a parameter and its range"),
-    ({"over": "targte=1ms..2ms"}, r'^over: codel has no parameter "targte". Allowed: target, interval'),
+    (
+        {"over": "targte=1ms..2ms"},
+        r'^over: codel has no parameter "targte"; did you mean "target"\? Allowed: target, interval',
+    ),
     (
         {"over": "target=5ms..5ms"},
         r"^over target=5ms..5ms: nothing to choose; to fix it .* codel:target=5ms$",

@@ -5,6 +5,7 @@ use queuewright_results::Run;
 use queuewright_scenario::{Flags, RunSpec, Scenario, once};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use tempfile::TempDir;
 
 /// Everything of a result but how long it took.
 fn bytes(spec: &RunSpec) -> Vec<u8> {
@@ -46,12 +47,13 @@ fn of_every_example() {
 #[test]
 fn a_file_of_sizes_is_there_once() {
     let folder = files();
+    let folder = folder.path();
     let sizes: String = (0..50_000).map(|i| format!("{}\n", 1_000_000 + i * 7919 % 1_000_000)).collect();
     std::fs::write(folder.join("many.csv"), &sizes).expect("a file");
     let text = "[link]\nrate = \"100mbit\"\nbuffer = \"400kb\"\n\
         [[flows]]\ncount = 1000\ncca = \"cubic\"\nrtt = \"20ms\"\nsize = { file = \"many.csv\" }\nrequests = \"10ms\"\n\
         [queue]\ndisciplines = [\"codel\"]\n[run]\nduration = \"2s\"\nwarmup = \"1s\"\nseeds = [1, 2]\n";
-    let scenario = Scenario::parse(text, "s.toml", &folder).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = Scenario::parse(text, "s.toml", folder).unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.runs().expect("its runs");
     let packed = once(|| rmp_serde::to_vec(&runs)).expect("plain data");
     assert!(packed.len() < 2 * sizes.len(), "{} bytes for {} of the file", packed.len(), sizes.len());
@@ -109,16 +111,15 @@ proptest! {
              [run]\nduration = \"2s\"\nwarmup = \"200ms\"\nseeds = [{seed}]\n",
             flows.concat()
         );
-        let scenario = Scenario::parse(&text, "s.toml", &files()).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let scenario = Scenario::parse(&text, "s.toml", files().path()).unwrap_or_else(|e| panic!("{e}\n{text}"));
         the_same(&scenario);
     }
 }
 
 /// A folder with what drafts name.
-fn files() -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("queuewright-plain-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("a file");
+fn files() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
     write("sizes.csv", "1kb,0.5\n30kb,0.9\n500kb,1\n");
     write("pages.csv", "0,0,3\n0,1,9\n7,0,40\n");
     write("link.trace", &(1..500).map(|ms| format!("{}\n", ms * 2 - ms % 3)).collect::<String>());

@@ -40,16 +40,21 @@ fn main() {
     vm::test("BPF qdiscs under abuse", &words, files, || {
         vm::loads("/veth.ko");
         let times = words.iter().find_map(|a| a.parse().ok());
-        leaves_anothers();
-        puts_back(times.unwrap_or(2));
-        sees_filters_at_the_kernels_own();
-        keeps_time();
-        changes();
-        loses_its_device();
-        takes_any_frame();
-        serves_each_queue();
-        comes_and_goes(times.unwrap_or(10));
-        keeps_to_its_rights();
+        let part = |what: &str, run: &dyn Fn()| {
+            let begun = Instant::now();
+            run();
+            println!("machine: {what} took {:.0} s", begun.elapsed().as_secs_f64());
+        };
+        part("what is another's", &leaves_anothers);
+        part("putting back", &|| puts_back(times.unwrap_or(2)));
+        part("filters", &sees_filters_at_the_kernels_own);
+        part("the clock", &keeps_time);
+        part("changes", &changes);
+        part("a device that goes", &loses_its_device);
+        part("frames", &takes_any_frame);
+        part("queues", &serves_each_queue);
+        part("coming and going", &|| comes_and_goes(times.unwrap_or(10)));
+        part("rights", &keeps_to_its_rights);
         is_quiet();
     });
 }

@@ -7,7 +7,7 @@ use crate::{RunError, input, said};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use queuewright_engine::header;
-use queuewright_report::{TableStyle, table};
+use queuewright_report::{TableStyle, answer, table};
 use queuewright_results::measures::by_path;
 use queuewright_results::sheets as rows;
 use queuewright_results::{Detail, Run};
@@ -191,7 +191,8 @@ impl Results {
     fn summary(&self) -> String {
         let (there, all) = (self.results.runs.len(), self.draft.get().scenario.count());
         let missing = if there < all { format!("{there} of {all} runs\n") } else { String::new() };
-        missing + &table(&self.results, TableStyle::default())
+        let answer: String = answer(&self.results).iter().map(|said| format!("\n{said}")).collect();
+        missing + &table(&self.results, TableStyle::default()) + &answer + "\n"
     }
 
     /// Writes the folder that `queuewright run` writes, under `base` and called `name`; gives its path.

@@ -12,7 +12,6 @@ use queuewright_scenario::limits::limits_page;
 use queuewright_scenario::units::show_millionths;
 use queuewright_scenario::{Datagrams, Draft, Flags, Scenario, json_schema, python_types};
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -272,14 +271,14 @@ fn file(of: &Keys, key: &str, value: &str) -> String {
 
 /// Reads a file in a folder that has pages.
 fn read(text: &str) -> Result<Scenario, queuewright_scenario::Error> {
-    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-        let folder =
-            std::env::temp_dir().join(format!("queuewright-keys-of-scenario-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("pages.csv"), "trace,flow,packets\n0,0,1\n").unwrap();
-        folder
-    });
-    Scenario::parse(text, "s.toml", &FOLDER)
+    thread_local! {
+        static FOLDER: tempfile::TempDir = {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("pages.csv"), "trace,flow,packets\n0,0,1\n").unwrap();
+            folder
+        };
+    }
+    FOLDER.with(|folder| Scenario::parse(text, "s.toml", folder.path()))
 }
 
 fn all_keys() -> impl Iterator<Item = (&'static Keys, &'static Key)> {

@@ -244,8 +244,8 @@ def _discipline(aqm: Discipline) -> tuple[str, Settings]:
     known = _space.parameters(name)
     for key in words:
         if key not in known:
-            allowed = f". Allowed: {', '.join(known)}" if known else ""
-            raise Error(f"aqm: {name} has no parameter {shown(key)}{allowed}")
+            may = _values.allowed(str(key), known) if known else ""
+            raise Error(f"aqm: {name} has no parameter {shown(key)}{may}")
     return name, words
 
 

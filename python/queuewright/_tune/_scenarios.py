@@ -11,7 +11,7 @@ from queuewright import _native
 from queuewright._native import Error
 from queuewright._run import Given, _scenario
 from queuewright._scenario import Scenario, load
-from queuewright._values import cut, file, several, shown, text
+from queuewright._values import allowed, cut, file, several, shown, text
 
 # With fewer scenarios none is set apart: seeds alone are.
 _FEWEST = 4
@@ -60,7 +60,7 @@ def _members(name: str, given: Any, folder: Path, before: int) -> list[Member]:
         # Suites of the program's own come before folders.
         own = words.rstrip("/") in suites
         if not own and not os.path.isdir(words):
-            raise Error(f"no suite and no folder {shown(words)}. Allowed: {', '.join(suites)}, or a folder")
+            raise Error(f"no suite and no folder {shown(words)}{allowed(words, suites)}, or a folder")
         if not own and not any(path.glob("*.toml")):
             raise Error(f"{cut(words)}: no scenario in it; a suite is a folder of scenario files (.toml)")
         into = folder / (path.name or "suite")

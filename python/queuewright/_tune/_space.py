@@ -8,7 +8,7 @@ from typing import Any
 
 from queuewright import _native
 from queuewright._native import Error
-from queuewright._values import cut, several, shown
+from queuewright._values import allowed, cut, several, shown
 from queuewright._words import disciplines
 
 # Values of parameters, by name, as scenario files and --aqm have them.
@@ -254,7 +254,7 @@ def axes(discipline: str, over: Mapping[str, str]) -> list[Axis]:
     found: list[Axis] = []
     for name, words in over.items():
         if name not in known:
-            raise Error(f"over: {discipline} has no parameter {shown(name)}. Allowed: {', '.join(known)}")
+            raise Error(f"over: {discipline} has no parameter {shown(name)}{allowed(str(name), known)}")
         found.append(_axis(known[name], words))
     return found
 

@@ -98,10 +98,11 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class _Of(Struct, frozen=True, forbid_unknown_fields=True):
-    """Networks of a scenario, one for each combination."""
+    """Networks of a scenario, one for each combination, or as many as are drawn."""
 
     scenario: _Text
-    over: dict[str, Annotated[list[Any], Meta(min_length=1)]] = msgspec.field(default_factory=dict)
+    over: dict[str, Annotated[list[Any], Meta(min_length=1)] | _Text] = msgspec.field(default_factory=dict)
+    draws: _Count | None = None
 
 
 class _Recipe(Struct, frozen=True, forbid_unknown_fields=True):
@@ -244,7 +245,15 @@ def _networks(given: list[dict[str, Any]], base_dir: str) -> Domain:
                 # Checkpoints are read elsewhere.
                 given[i] = {**table, "scenario": path}
                 base = load(path)
-                part = domain([base.changed(point) for point in points(asked.over)])
+                ranges = [key for key, value in asked.over.items() if isinstance(value, str)]
+                if asked.draws is None and ranges:
+                    raise Error(
+                        f"over: of a range (that of {cut(ranges[0])}) networks are drawn; write draws = 64"
+                    )
+                if asked.draws is None:
+                    part = domain([base.changed(point) for point in points(asked.over)])
+                else:
+                    part = domain(base.drawn(asked.over, asked.draws))
             else:
                 part = Domain(papers=(_several(_read(_Recipe, table, where)),))
                 part._native()
@@ -353,7 +362,7 @@ def _allowed(declared: Any) -> str:
             return ", nor ".join(
                 _allowed(t) for t in sorted(kept, key=lambda t: isinstance(t, kinds.ListType))
             )
-        case kinds.DictType(value_type=kinds.ListType()):
+        case kinds.DictType():
             return 'a table of lists; write over = { "link.rate" = ["1mbit", "9mbit"] }'
         case kinds.StructType():
             return f"a table; write [{declared.cls.__name__.lower()}]"

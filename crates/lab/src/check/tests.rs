@@ -61,8 +61,10 @@ impl Parts<'_> {
 
     fn scenario(&self) -> Scenario {
         let text = self.text();
-        let folder = std::env::temp_dir().join(format!("queuewright-keys-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("{e}"));
+        thread_local! {
+            static FOLDER: tempfile::TempDir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+        }
+        let folder = FOLDER.with(|folder| folder.path().to_path_buf());
         for (name, content) in [
             ("trace", "1\n2\n3\n"),
             ("flows.csv", "rtt,start\n30ms,1s\n20ms,0s\n"),
