@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::impairments::{Impairments, JitterLaw};
 use crate::limits::{SHOWN_SAMPLES, SHOWN_SEEDS};
 use crate::model::{Flows, InitialWindow, Link, LinkRate, Scenario, TrafficModel, rate_of};
-use crate::packet::{FULL_BYTES, MSS, SEGMENT_BYTES, SYN_BYTES};
+use crate::packet::{FULL_BYTES, MSS, SEGMENT_BYTES, SYN_BYTES, TCP_HEADER_BYTES};
 use crate::units::Size;
 
 /// Most that a run may need, bytes.
@@ -503,11 +503,13 @@ fn most_waiting(traffic: &[&Traffic], capacity: &[f64], used: f64, seconds: f64)
     most
 }
 
-/// What a link counts of an arrival: payload, the headers of each segment, and SYNs.
+/// What a link counts of an arrival: payload, the headers of each segment, SYNs, and of each flow the three segments without data that open
+/// and close it (of a flow beyond its first window two: the FIN goes with the last data).
 pub(crate) fn wire_bytes(mean: Mean, port: &Link) -> f64 {
     let header = f64::from(FULL_BYTES + port.overhead_bytes) - SEGMENT_BYTES as f64;
     let syn = f64::from(SYN_BYTES + port.overhead_bytes);
-    mean.bytes + mean.segments * header + mean.flows * syn
+    let bare = f64::from(TCP_HEADER_BYTES + port.overhead_bytes);
+    mean.bytes + mean.segments * header + mean.flows * (syn + 3.0 * bare)
 }
 
 /// How much later than by its delay a packet comes, ns.

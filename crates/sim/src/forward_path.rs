@@ -2,6 +2,7 @@
 
 use crate::jiffies::timestamp;
 use crate::packet::Packet;
+use queuewright_scenario::packet::{SYN_BYTES, TCP_HEADER_BYTES};
 
 /// A packet that has arrived at its receiver, or will. 16 bytes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -74,6 +75,9 @@ pub struct ForwardPath {
     pub hops: u8,
 }
 
+/// What stands in a SYN's place as the number of a segment without data that acknowledges: the answer to the SYN, or the peer's FIN.
+pub const BARE: u32 = 1;
+
 impl Default for ForwardPath {
     fn default() -> ForwardPath {
         ForwardPath {
@@ -97,11 +101,11 @@ impl ForwardPath {
     /// More ports than a flow can cross.
     pub const LONG: u8 = u8::MAX;
 
-    /// Length on the link of a packet of this flow.
+    /// Length on the link of a packet of this flow; of what is no data, of the SYN and of the ACKs that follow it ([`BARE`]).
     #[inline]
     pub fn bytes_of(&self, seq: u32, syn: bool) -> u16 {
         if syn {
-            self.syn_bytes
+            self.syn_bytes - if seq == BARE { (SYN_BYTES - TCP_HEADER_BYTES) as u16 } else { 0 }
         } else if seq == self.last_segment {
             self.last_bytes
         } else {

@@ -10,7 +10,7 @@
 
 use crate::ack::{Ack, REQUEST};
 use crate::flow::{Endpoints, Flow, segments_of};
-use crate::forward_path::{Delivery, ForwardPath};
+use crate::forward_path::{BARE, Delivery, ForwardPath};
 use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
 use crate::sender::Burst;
@@ -25,6 +25,9 @@ pub struct Scratch {
     /// What the sender lets out.
     out: Vec<Burst>,
 }
+
+/// A segment without data.
+const ACKNOWLEDGES: Burst = Burst { seq: BARE, count: 1, flags: flag::SYN };
 
 impl Flow {
     /// Works through all that its hosts do up to `now`. Packets that ports have delivered to arrive after
@@ -118,6 +121,10 @@ impl Flow {
         let (at, flags) = (packet.at(), packet.flags());
         let (ts, echo) = packet.times();
         if flags & flag::SYN != 0 {
+            // It says nothing that the data behind it do not.
+            if packet.seq == BARE {
+                return false;
+            }
             acks.push(Ack {
                 at: self.reverse.arrival(at, 0),
                 sent: timestamp(at),
@@ -267,6 +274,7 @@ impl Flow {
     fn send(&mut self, index: u32, now: u64, bench: &mut Scratch, wheel: &mut Wheel) -> usize {
         let Endpoints::Tcp { sender, segments, awaited, .. } = &mut self.ends else { return 0 };
         let (up, out) = (&mut self.up, &mut bench.out);
+        let closes = self.client.is_none();
         let mut done = 0;
         let mut clock = 0;
         loop {
@@ -285,7 +293,15 @@ impl Flow {
                     if self.connected_ns == 0 {
                         self.connected_ns = at;
                     }
-                    sender.on_established(at, ack.ts, out);
+                    if sender.on_established(at, ack.ts, out) && closes {
+                        let sent: u32 = out.iter().map(|burst| u32::from(burst.count)).sum();
+                        // Before the data goes the answer to the SYN; behind them, if none are left to carry it, the FIN
+                        // (`tcp_send_fin`).
+                        out.insert(0, ACKNOWLEDGES);
+                        if sent == *segments {
+                            out.push(ACKNOWLEDGES);
+                        }
+                    }
                 } else if hears(&mut up.heard_ms, ack.sent, || {
                     if ack.cum == sender.una() { sender.replay_ms() } else { 0 }
                 }) || sender.takes_any_ack()
@@ -295,6 +311,10 @@ impl Flow {
                     sender.on_ack(at, ack.view(), random, out);
                     if sender.una() == *segments && self.acked_ns == 0 {
                         self.acked_ns = at;
+                        if closes {
+                            // The peer, who has all, has closed the connection, too: its FIN is acknowledged.
+                            out.push(ACKNOWLEDGES);
+                        }
                     }
                     if ack.flags & REQUEST != 0 {
                         match (ack.sacks[MAX_SACKS - 1], &mut self.asks) {

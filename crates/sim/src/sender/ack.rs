@@ -20,10 +20,10 @@ fn word(block: (u32, u32)) -> u64 {
 
 impl Sender {
     /// The SYN-ACK arrives: the handshake's round trip is the first sample.
-    /// `ts`: the echoed timestamp (ms).
-    pub fn on_established(&mut self, now: u64, ts: u32, out: &mut Vec<Burst>) {
+    /// `ts`: the echoed timestamp (ms). Was it not established before?
+    pub fn on_established(&mut self, now: u64, ts: u32, out: &mut Vec<Burst>) -> bool {
         if self.established {
-            return;
+            return false;
         }
         self.established = true;
         // RFC 5681 section 3.1 cuts the window for any SYN sent again; since the first RTO is as short as 1 s (RFC 6298), Linux
@@ -48,6 +48,7 @@ impl Sender {
         }
         self.start_control(now);
         self.write(now, 0, out);
+        true
     }
 
     /// The connection was opened beforehand, when the path was empty: its first sample is `rtt_ns`, `open_for_ns`

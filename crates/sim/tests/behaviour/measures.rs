@@ -175,8 +175,39 @@ fn a_packet_of_a_page_is_one() {
     );
     let r = on("rate = \"20mbit\"", &flows, "2s", "0s");
     std::fs::remove_dir_all(&folder).expect("the folder goes");
-    // Two SYNs, and four.
-    assert_eq!(r.ports[0].packets, 6);
+    // Four, and of both flows the SYN, two ACKs and the FIN.
+    assert_eq!(r.ports[0].packets, 12);
+}
+
+/// A connection with an end sends segments without data as well: packets and bytes on the link are those of Linux 7.2, measured in the lab.
+#[test]
+fn a_transfer_sends_what_linux_sends() {
+    for (size, packets, bytes) in [
+        ("1kb", 5, 1362.0),
+        ("5kb", 8, 5656.0),
+        ("14480b", 14, 15412.0),
+        ("15kb", 14, 16292.0),
+        ("30kb", 25, 32378.0),
+        ("300kb", 216, 321464.0),
+    ] {
+        let flows = format!("[[flows]]\ncca = \"newreno\"\nrtt = \"20ms\"\nsize = \"{size}\"");
+        let r = on("rate = \"100mbit\"", &flows, "2s", "0s");
+        let sent = r.ports[0].utilization * 100e6 * 2.0 / 8.0;
+        assert!(
+            r.ports[0].packets == packets && (sent - bytes).abs() < 1.0,
+            "{size}: {}, {sent}",
+            r.ports[0].packets
+        );
+    }
+    // One without an end was open before; a client that goes on asking closes nothing.
+    for (flow, bytes) in
+        [("stop = \"1s\"", 1514.0), ("size = \"2896b\"\nrequests = \"2s\"", (74.0 + 2.0 * 1514.0) / 3.0)]
+    {
+        let flows = format!("[[flows]]\ncca = \"newreno\"\nrtt = \"20ms\"\n{flow}");
+        let r = on("rate = \"100mbit\"", &flows, "1900ms", "0s");
+        let sent = r.ports[0].utilization * 100e6 * 1.9 / 8.0;
+        close(flow, sent / r.ports[0].packets as f64, bytes, 0.0, 1.0);
+    }
 }
 
 /// The series has a datagram when it arrives.

@@ -20,13 +20,13 @@ fn probed(r: &Run) -> &Responsiveness {
 const LOAD: &str = "[[flows]]\nname = \"load\"\ncount = 4\ncca = \"cubic\"\nrtt = \"20ms\"\nprobes = true\n";
 
 /// Alone a round trip is the path's, a packet's time on the link, and what the host takes over it (a twentieth at most, 20 us): the
-/// SYN has 60 bytes, a byte with its headers 53, both 18 on top.
+/// SYN has 60 bytes, a byte with its headers 53, the ACK of the SYN's answer that it stands behind 52, each 18 on top.
 #[test]
 fn alone_they_take_a_round_trip() {
     let r = run("rate = \"1mbit\"\nbuffer = \"50p\"", LOAD, "\"droptail\"", 40);
     let p = probed(&r);
     assert_eq!(p.load, "load");
-    let on_link = (60.0 + 53.0 + 36.0) / 2.0 * 8.0 / 1e3;
+    let on_link = (60.0 + 52.0 + 53.0 + 3.0 * 18.0) / 2.0 * 8.0 / 1e3;
     // They may meet.
     close("idle", p.idle_rtt_ms, 20.0 + on_link, 0.0, 0.05);
     close("idle", p.idle_rpm, 60_000.0 / (20.0 + on_link), 0.0, 10.0);
