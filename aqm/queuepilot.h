@@ -336,8 +336,8 @@ qw_queuepilot_capacity(const struct qw_queuepilot *s,
 		return 1ULL << 40;
 	if (times_512 >= QW_QUEUEPILOT_WHOLE << 9)
 		times_512 &= ~511ULL;
-	times_512 = qw_div(times_512 * qw_div(p->step_ns, QW_NS_PER_US),
-			   1000000);
+	times_512 =
+		qw_div(times_512 * qw_div(p->step_ns, QW_NS_PER_US), 1000000);
 	if (times_512 >= QW_QUEUEPILOT_WHOLE << 9)
 		times_512 &= ~511ULL;
 	return times_512 ? times_512 : 1;

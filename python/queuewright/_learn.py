@@ -165,8 +165,8 @@ def _export(given: argparse.Namespace) -> None:
     policy, rounded, before = learn.export(given.folder, name=given.name)
     out = Path(f"{policy.name}.json" if given.out is None else given.out)
     policy.save(out)
-    loss = 100 * (before - rounded) / abs(before) if before else 0.0
-    print(f"{out}: reward {rounded:.4f} in whole numbers, {before:.4f} in floating point: {loss:+.2f} % lost")
+    change = 100 * (rounded - before) / abs(before) if before else 0.0
+    print(f"{out}: reward {rounded:.4f} in whole numbers, {before:.4f} in floating point ({change:+.2f} %)")
     kept = Path(given.folder, "policy.json")
     if kept.exists() and (best := learn.Policy.read(kept)).description != policy.description:
         print(f"it is of {policy.description}; {kept}, the best of the looks, is another: {best.description}")

@@ -245,7 +245,7 @@ fn a_miss_is_tried_with_possible_causes() {
         "| The delay is a year | page 2 | 30000000000 ms |",
         "**does not hold**; nor with any of 2 changes |",
         "**does not hold**; holds with slow: ",
-        "1 claims are *open*",
+        "One claim is *open*",
     ] {
         assert!(page.contains(line), "{line}: {page}");
     }

@@ -275,7 +275,7 @@ impl Catalogue {
         Ok(Catalogue { experiments })
     }
 
-    /// The experiments of these names: `PAPER/NAME`, `PAPER`, or a folder. Each once, in order of the catalogue.
+    /// The experiments of these names: `PAPER/NAME`, `PAPER`, a folder, or `FOLDER/NAME`. Each once, in order of the catalogue.
     ///
     /// # Errors
     /// A name that nothing has, with a suggestion.
@@ -287,6 +287,13 @@ impl Catalogue {
                 self.experiments.iter().filter(|e| e.paper == plain || e.id() == plain).cloned().collect();
             if found.is_empty() && Path::new(name).is_dir() {
                 found = Catalogue::folder(Path::new(name))?.experiments;
+            }
+            // One of a folder's, as its page calls it.
+            if let (true, Some((folder, one))) = (found.is_empty(), plain.rsplit_once('/'))
+                && Path::new(folder).is_dir()
+            {
+                found = Catalogue::folder(Path::new(folder))?.experiments;
+                found.retain(|e| e.name == one);
             }
             if found.is_empty() {
                 return Err(self.unknown(name));

@@ -23,11 +23,16 @@ pub fn markdown(outcomes: &[&Outcome]) -> String {
     out += &stated(&first.paper, outcomes);
     let open: Vec<&Judged> = outcomes.iter().flat_map(|o| &o.claims).filter(|c| c.is_open()).collect();
     if !open.is_empty() {
-        let _ = writeln!(
-            out,
-            "{} claims are *open*: they do not hold or cannot be told, and nothing shows why.\n",
-            open.len()
-        );
+        let _ = match open.len() {
+            1 => writeln!(
+                out,
+                "One claim is *open*: it does not hold or cannot be told, and nothing shows why.\n"
+            ),
+            n => writeln!(
+                out,
+                "{n} claims are *open*: they do not hold or cannot be told, and nothing shows why.\n"
+            ),
+        };
     }
     let power = power(outcomes);
     if !power.is_empty() {

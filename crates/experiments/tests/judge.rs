@@ -78,7 +78,8 @@ fn judged_in(figure: &str, claim: &str, value: Value, null: Value) -> Judged {
         format!("{figure}[[claim]]\ntext = \"it\"\nsource = \"here\"\nmeasure = \"jain\"\n{claim}\n");
     write("x.figure.toml", &figure);
     write("nulls.toml", NULLS);
-    let experiment = Catalogue::folder(dir.path()).unwrap().experiments.remove(0);
+    let one = format!("{}/x", dir.path().display());
+    let experiment = Catalogue::embedded().unwrap().select(&[one]).unwrap().remove(0);
     let null_of = experiment.nulls[0].clone();
     let plan = Plan::new(experiment, dir.path(), Options::default()).unwrap();
     let null_plan = plan.of_null(&null_of, dir.path()).unwrap().expect("it has a place");

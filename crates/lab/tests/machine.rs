@@ -101,13 +101,13 @@ fn a_round_trip_takes_what_the_file_says() {
 fn the_last_run_of_a_machine_is_as_the_first() {
     let Some(lab) = lab("the_last_run_of_a_machine_is_as_the_first") else { return };
     let text = "[link]\nrate = \"150mbit\"\n[[flows]]\ncount = 12\ncca = \"bbr\"\nrtt = \"100ms\"\n\
-                [queue]\ndisciplines = [\"sfq\"]\n[run]\nduration = \"3s\"\nwarmup = \"1500ms\"\nseeds = [1, 2, 3]\n";
+                [queue]\ndisciplines = [\"sfq\"]\n[run]\nduration = \"2500ms\"\nwarmup = \"1500ms\"\nseeds = [1, 2]\n";
     for (linux, _) in both(&lab, text) {
         assert!(linux.ports[0].utilization > 0.9, "{} {}", linux.seed, linux.ports[0].utilization);
     }
 }
 
-/// A run that the guest cannot lay out fails by itself, with the program's words: tc's RED wants a burst of its least threshold.
+/// A run that the guest cannot lay out fails by itself, with the program's words.
 #[test]
 fn a_run_that_fails_says_why() {
     let Some(lab) = lab("a_run_that_fails_says_why") else { return };
@@ -144,14 +144,14 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
                 { name = \"fq\", ce_threshold = \"2ms\" },\n\
                 { name = \"fq-codel\", ce_threshold = \"1ms\", ce_threshold_for = \"ect1\" },\n\
                 \"sfb\", { name = \"sfb\", target = 5, max = 15, increment = 5, decrement = 0 }, \"choke\"]\n\
-                [run]\nduration = \"4s\"\nseeds = [1]\n";
+                [run]\nduration = \"2s\"\nseeds = [1]\n";
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
     let mut done = 0;
     let ended = lab.play(&specs, &AtomicBool::new(false), |i, played| {
         let name = &specs[i].discipline.label;
         let played = played.unwrap_or_else(|e| panic!("{name}: {e}"));
-        assert!(played.packets > 5000 && played.dropped + played.marked > 50, "{name}: {played:?}");
+        assert!(played.packets > 2500 && played.dropped + played.marked > 25, "{name}: {played:?}");
         assert_eq!((&played.parted, played.same), (&None, played.left), "{name}: {played:?}");
         println!("{name}: at most {} ns before the bucket and {} after", played.early_ns, played.late_ns);
         // A bucket that is one packet off would be 606 us so. htb reads its clock before the qdisc below it is asked, which is when we
@@ -173,13 +173,13 @@ fn the_kernels_choke_drops_the_same_packets_from_the_middle() {
                 [[flows]]\ncbr = \"40mbit\"\npacket = \"1000b\"\n\
                 [queue]\ndisciplines = [{ name = \"choke\", min = 20, max = 60 }, { name = \"choke\", min = 5, max = 15, ecn = true },\n\
                 { name = \"choke\", min = 10, max = 11, probability = 0.5 }]\n\
-                [run]\nduration = \"4s\"\nseeds = [1]\n";
+                [run]\nduration = \"2s\"\nseeds = [1]\n";
     let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
     let mut done = 0;
     let ended = lab.play(&specs, &AtomicBool::new(false), |i, played| {
         let played = played.unwrap_or_else(|e| panic!("{i}: {e}"));
-        assert!(played.left > 3000 && played.dropped > 3000, "{i}: {played:?}");
+        assert!(played.left > 1500 && played.dropped > 1500, "{i}: {played:?}");
         assert_eq!((&played.parted, played.same), (&None, played.left), "{i}: {played:?}");
         done += 1;
     });
@@ -194,7 +194,7 @@ fn plays(lab: &Lab, links: &[String], mut also: impl FnMut(usize, &Played)) {
             "[link]\n{link}\n\
              [[flows]]\ncount = 3\ncca = {{ cubic = 2, bbr = 1 }}\nrtt = \"30ms\"\n\
              [[flows]]\npoisson = \"1mbit\"\npacket = \"200b\"\n\
-             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"5s\"\nseeds = [1]\n"
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"3s\"\nseeds = [1]\n"
         );
         let scenario = Scenario::parse(&text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
         scenario.runs().unwrap_or_else(|e| panic!("{e}"))
@@ -203,7 +203,7 @@ fn plays(lab: &Lab, links: &[String], mut also: impl FnMut(usize, &Played)) {
     let mut done = 0;
     let ended = lab.play(&specs, &AtomicBool::new(false), |i, played| {
         let played = played.unwrap_or_else(|e| panic!("{i}: {e}"));
-        assert!(played.left > 300 && played.dropped > 50, "{i}: {played:?}");
+        assert!(played.left > 200 && played.dropped > 30, "{i}: {played:?}");
         assert_eq!((&played.parted, played.same), (&None, played.left), "{i}: {played:?}");
         also(i, &played);
         done += 1;

@@ -1,7 +1,7 @@
 //! What will work on this machine, and what to do about the rest.
 
 use crate::system::{self, read};
-use crate::{Error, before, front, names, objects, record, records, repair};
+use crate::{Error, before, front, names, netlink, objects, record, records, repair};
 use std::ffi::OsStr;
 
 /// One thing that was looked at.
@@ -187,12 +187,15 @@ fn offloads(dev: &OsStr) -> Finding {
     let Some(on) = system::segments(dev) else {
         return finding("offloads", true, "not known: the device does not say");
     };
+    // Without a word of the kernel's about it there are as many as there may be.
+    let links = netlink::links().unwrap_or_default();
+    let on = on && links.iter().find(|link| link.name == dev).is_none_or(|link| link.segments > 1);
     match on {
         true => finding(
             "offloads",
             true,
             format!(
-                "segmentation is on: up to 64 KB count as one packet; below 100mbit turn it off (ethtool -K {} tso off gso off)",
+                "segmentation is on: up to 64 KB count as one packet; below 100mbit turn it off (ip link set dev {} gso_max_segs 1)",
                 names::shown(dev)
             ),
         ),

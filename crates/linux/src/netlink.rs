@@ -46,6 +46,7 @@ const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_EXT_MASK: u16 = 29;
+const IFLA_GSO_MAX_SEGS: u16 = 40;
 const RTEXT_FILTER_SKIP_STATS: u32 = 8;
 
 /// The kernel sends up to 32 KiB at a time.
@@ -235,6 +236,8 @@ pub(crate) struct Link {
     pub(crate) name: OsString,
     /// Of its link, in hexadecimal.
     pub(crate) address: String,
+    /// Segments that it takes as one packet, at most (`gso_max_segs`).
+    pub(crate) segments: u32,
 }
 
 impl NetlinkDeserializable for Link {
@@ -246,7 +249,9 @@ impl NetlinkDeserializable for Link {
         let of = |kind| attribute(attributes, kind).unwrap_or_default();
         let name = of(IFLA_IFNAME).split(|b| *b == 0).next().unwrap_or_default();
         let address: Vec<String> = of(IFLA_ADDRESS).iter().map(|b| format!("{b:02x}")).collect();
-        Ok(Self { index: head.index, name: OsStr::from_bytes(name).into(), address: address.join(":") })
+        let segments = of(IFLA_GSO_MAX_SEGS).try_into().map_or(u32::MAX, u32::from_ne_bytes);
+        let name = OsStr::from_bytes(name).into();
+        Ok(Self { index: head.index, name, address: address.join(":"), segments })
     }
 }
 

@@ -289,6 +289,8 @@ def train(
     callback: Callable[[dict[str, float]], object] | None = None,
 ) -> Training:
     """See `queuewright.learn.train`."""
+    if not resume:
+        _must_be_free(Path(folder))
     training = Training(config, folder, engine)
     try:
         training.folder.mkdir(parents=True, exist_ok=True)
@@ -296,8 +298,6 @@ def train(
         raise Error(f"{training.folder}: cannot be made: {e.strerror}") from None
     if resume:
         training.load()
-    else:
-        _must_be_free(training.folder)
     tables = dict(config.tables)
     if config.start is not None:
         # The folder is whole by itself.
