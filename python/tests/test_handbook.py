@@ -1,0 +1,121 @@
+"""The tutorials and how-to guides: each block of a page is run, in the page's order, in one empty folder."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+PAGES = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/how-to").glob("*.md")])
+_BLOCK = re.compile(
+    r"(?:^File `(?P<file>[^`\n]+)`:\n\n)?^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S
+)
+
+
+@dataclass
+class Step:
+    """A command, and what it prints."""
+
+    command: str
+    output: list[str]
+
+
+def steps(text: str) -> list[Step]:
+    """Those of a block."""
+    found: list[Step] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append(Step(line[2:], []))
+        elif line.startswith("> ") and found and not found[-1].output:
+            found[-1].command += "\n" + line[2:]
+        else:
+            found[-1].output.append(line)
+    for step in found:
+        # An empty line before the next command is the page's.
+        while step.output and not step.output[-1].strip():
+            step.output.pop()
+    return found
+
+
+def pattern(lines: list[str]) -> re.Pattern[str]:
+    """Of what is printed: `...` is any part of a line, and alone any number of lines."""
+    parts = []
+    for line in lines:
+        if line.strip() == "...":
+            parts.append(r"(?:[^\n]*\n)*?")
+        else:
+            parts.append(r"[^\n]*".join(re.escape(part) for part in line.rstrip().split("...")) + r"[ ]*\n")
+    return re.compile("".join(parts))
+
+
+def kept(before: list[str], now: list[str]) -> list[str]:
+    """What is printed now, with those lines of before that still stand for it."""
+    out = []
+    for line in now:
+        same = [old for old in before if old.strip() != "..." and pattern([old]).fullmatch(line + "\n")]
+        out.append(same[0] if same else line)
+    return out
+
+
+def test_there_are_pages_that_are_run() -> None:
+    blocks = [block for page in PAGES for block in _BLOCK.finditer(page.read_text())]
+    run = [block for block in blocks if block["info"] == "console"]
+    assert len(PAGES) >= 16
+    assert len(run) >= 15
+
+
+def test_a_pattern_knows_what_varies() -> None:
+    said = pattern(["took ... s", "...", "done"])
+    assert said.fullmatch("took 3 s\na\nb\ndone\n")
+    assert said.fullmatch("took 3.5 s\ndone\n")
+    assert not said.fullmatch("took 3 s\na\ndone.\n")
+    assert not said.fullmatch("took\ndone\n")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
+    # UPDATE_HANDBOOK=1 writes what is printed into the page.
+    update = os.environ.get("UPDATE_HANDBOOK") == "1"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "COLUMNS": "200", "NO_COLOR": "1"}
+    env.pop("QUEUEWRIGHT_OWN", None)
+    source = page.read_text()
+    script = ""
+    for block in _BLOCK.finditer(source):
+        if block["file"]:
+            (tmp_path / block["file"]).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / block["file"]).write_text(block["text"])
+        elif block["info"] == "python":
+            script += block["text"] + "\n"
+        elif block["info"] == "console":
+            found = steps(block["text"])
+            for step in found:
+                done = subprocess.run(
+                    ["bash", "-c", step.command],
+                    cwd=tmp_path,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    timeout=600,
+                )
+                said = done.stdout.rstrip()
+                if pattern(step.output).fullmatch(said + "\n" if said else ""):
+                    continue
+                assert update, f"{page.name}: {step.command}\nprints\n{done.stdout}\nand not\n" + "\n".join(
+                    step.output
+                )
+                step.output = kept(step.output, said.splitlines())
+            if update:
+                lines = [line for s in found for line in [f"$ {s.command}".replace("\n", "\n> "), *s.output]]
+                page.write_text(page.read_text().replace(block["text"], "\n".join(lines) + "\n", 1))
+    if script:
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600
+        )
+        assert done.returncode == 0, done.stderr
