@@ -330,7 +330,15 @@ def points(over: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
 
 
 # Both ends of a range, each with its unit; the first may leave it to the second.
-_RANGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)([a-z]*)\s*\.\.\s*(\d+\.?\d*|\.\d+)([a-z]*)\s*", re.ASCII)
+_END = r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]*|%)\s*"
+_RANGE = re.compile(rf"{_END}\.\.{_END}", re.ASCII)
+# Units of which there are whole ones alone, and how many of the smallest of their kind each is.
+_WHOLE: dict[str, tuple[str, float]] = {
+    **{unit: ("ns", 1000.0**i) for i, unit in enumerate(("ns", "us", "ms", "s"))},
+    **{unit: ("bit", 1000.0**i) for i, unit in enumerate(("bit", "kbit", "mbit", "gbit"))},
+    **{unit: ("b", 1024.0**i) for i, unit in enumerate(("b", "kb", "mb", "gb"))},
+    "p": ("p", 1.0),
+}
 
 
 def _range(path: str, given: Any) -> Callable[[random.Random], Any]:
@@ -344,23 +352,36 @@ def _range(path: str, given: Any) -> Callable[[random.Random], Any]:
         values = points({path: given})
         return lambda dice: dice.choice(values)[path]
     found = _RANGE.fullmatch(given)
-    if found is None or found[2] not in ("", found[4]):
+    if found is None:
         raise Error(
-            f'over["{path}"] = {shown(given)}: not a range; write "5mbit..50mbit", '
-            "with both ends in one unit, or a list of values"
+            f'over["{path}"] = {shown(given)}: not a range; write "5mbit..50mbit", or a list of values'
         )
-    low, high, unit = float(found[1]), float(found[3]), found[4]
+    low, high, units = float(found[1]), float(found[3]), (found[2] or found[4], found[4])
+    (kind, size), (other, other_size) = (_WHOLE.get(unit, (unit, 1.0)) for unit in units)
+    if kind != other:
+        raise Error(f'over["{path}"] = {shown(given)}: {units[0]} and {units[1]} are not of one kind')
+    low, high = low * size, high * other_size
     if low > high:
         raise Error(f'over["{path}"] = {shown(given)}: falls; write the lower end first')
-    # Nothing has half a packet, and flows are counted.
-    integer = unit in ("", "p", "b") and "." not in found[1] + found[3]
+    if kind in ("ns", "bit", "b", "p") or (not kind and "." not in found[1] + found[3]):
+        first, last = math.ceil(low), math.floor(high)
+        if first > last:
+            raise Error(f'over["{path}"] = {shown(given)}: there is no whole number in it')
 
-    def draw(dice: random.Random) -> Any:
-        value = low * (high / low) ** dice.random() if low else high * dice.random()
-        value = round(value) if integer else min(max(float(f"{value:.4g}"), low), high)
-        return value if not unit else f"{value:.12g}{unit}"
+        def integer(dice: random.Random) -> Any:
+            # Up to the last one's own end, so that it is as likely as the first.
+            drawn = first * ((last + 1) / first) ** dice.random() if first else dice.randint(0, last)
+            value = min(max(int(drawn), first), last)
+            return f"{value}{kind}" if kind else value
 
-    return draw
+        return integer
+
+    def real_number(dice: random.Random) -> Any:
+        drawn = low * (high / low) ** dice.random() if low else high * dice.random()
+        value = min(max(float(f"{drawn:.6g}"), low), high)
+        return f"{value:.6f}{kind}" if kind else value
+
+    return real_number
 
 
 def same_version(other: str) -> None:

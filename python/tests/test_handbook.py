@@ -1,4 +1,4 @@
-"""The tutorials and how-to guides: each block of a page is run, in the page's order, in one empty folder."""
+"""The tutorials and how-to guides: the commands of a page are run in its order, in one empty folder; then its Python."""
 
 import os
 import re
@@ -105,6 +105,9 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
                     timeout=600,
                 )
                 said = done.stdout.rstrip()
+                # A page may show what goes wrong.
+                fails = any("error" in line for line in step.output)
+                assert done.returncode == 0 or fails, f"{page.name}: {step.command}\n{said}"
                 if pattern(step.output).fullmatch(said + "\n" if said else ""):
                     continue
                 assert update, f"{page.name}: {step.command}\nprints\n{done.stdout}\nand not\n" + "\n".join(

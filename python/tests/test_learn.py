@@ -373,7 +373,7 @@ def test_a_scenario_is_a_network_at_every_combination_of_values(tmp_path):
     # What goes into a checkpoint makes the same networks elsewhere.
     assert learn.config(training.tables).networks == training.networks
     for over, said in [
-        (3, r"networks\[0\].over = 3: not a table of lists; write over = "),
+        (3, r"networks\[0\].over = 3: not a table of lists or ranges; write over = "),
         ({"link.rate": []}, r"networks\[0\].over.link.rate = \[\]: not a list of values"),
         ({"link.rat": ["1mbit"]}, r"networks\[0\]: link.rat: unknown key"),
     ]:
@@ -384,9 +384,16 @@ def test_a_scenario_is_a_network_at_every_combination_of_values(tmp_path):
     drawn = learn.config({"networks": [table]}).networks
     assert len({one.to_dict()["link"]["rate"] for one in drawn.scenarios}) > 15
     assert learn.config({"networks": [dict(table)]}).networks == drawn
+    # Another table has its own draws of the same range.
+    both = learn.config({"networks": [table, {**table, "draws": 20}]}).networks
+    assert {one.to_dict()["link"]["rate"] for one in both.scenarios[20:]} != {
+        one.to_dict()["link"]["rate"] for one in drawn.scenarios
+    }
     for draws, said in [
         ({}, "over: of a range .*write draws = 64"),
         ({"draws": 0}, r"networks\[0\].draws = 0"),
+        ({"draws": 20_000}, r"networks\[0\].draws = 20000"),
+        ({"draws": 3, "over": {}}, "draws: of nothing; write over"),
     ]:
         with pytest.raises(qw.Error, match=said):
             learn.config(

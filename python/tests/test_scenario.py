@@ -50,11 +50,37 @@ def test_scenarios_are_drawn_from_ranges() -> None:
     ]
     early = [start for start in starts if start.endswith("ms") or start.startswith("1.") or start == "1s"]
     assert abs(len(early) - 200) < 30
+    # Whatever the unit, it is one that a scenario can have, between the ends.
+    for path, given, least, most in (
+        ("flows[0].size", "10kb..1000kb", "10kb", "1000kb"),
+        ("flows[0].size", "1mb..2gb", "1mb", "2gb"),
+        ("link.buffer", "0.5bdp..4bdp", "0.5bdp", "4bdp"),
+        ("link.buffer", "1p..3p", "1p", "3p"),
+        ("link.loss", "0.1%..2%", "0.1%", "2%"),
+        ("flows[0].rtt", "500ns..0.2s", "500ns", "200ms"),
+        ("link.rate", "800kbit..2mbit", "800kbit", "2mbit"),
+        ("link.rate", "12345kbit..12346kbit", "12345kbit", "12346kbit"),
+    ):
+        found = [one.to_dict() for one in home().drawn({path: given}, 50)]
+        ends = [home().changed({path: end}).to_dict() for end in (least, most)]
+        table, key = path.split(".")
+        value = [(one["flows"][0] if "[" in table else one[table])[key] for one in (*ends, *found)]
+        if path != "link.buffer" or given != "1p..3p":
+            assert len(set(value[2:])) > 40, (path, given, value[2:6])
+        else:
+            assert set(value[2:]) == {"1p", "2p", "3p"}
+    counts = [one.to_dict()["run"]["seeds"][0] for one in home().drawn({"run.seeds": "0..3"}, 2000)]
+    assert all(abs(counts.count(n) - 500) < 80 for n in range(4)), [counts.count(n) for n in range(4)]
     assert home().drawn({"link.rate": "5mbit..5mbit"}, 1)[0] == home().changed({"link.rate": "5mbit"})
     for given, count, said in (
         ({}, 1, "drawn({}): not ranges by path"),
         ({"link.rate": "5mbit"}, 1, 'over["link.rate"] = "5mbit": not a range; write "5mbit..50mbit"'),
-        ({"link.rate": "5mbit..5gbit"}, 1, 'over["link.rate"] = "5mbit..5gbit": not a range'),
+        ({"link.rate": "5mbit..5ms"}, 1, 'over["link.rate"] = "5mbit..5ms": mbit and ms are not of one kind'),
+        (
+            {"link.buffer": "0.2p..0.8p"},
+            1,
+            'over["link.buffer"] = "0.2p..0.8p": there is no whole number in it',
+        ),
         ({"link.rate": "50mbit..5mbit"}, 1, 'over["link.rate"] = "50mbit..5mbit": falls'),
         ({"link.rate": "1..5"}, 1, "link.rate"),
         ({"link.rat": "1..5"}, 1, 'link.rat: unknown key; did you mean "rate"?'),

@@ -90,10 +90,17 @@ impl Asked {
     }
 }
 
-/// A folder's name so that it is found from elsewhere; other names as they are.
+/// A folder's name, or that of one of its figures, so that it is found from elsewhere; other names as they are.
 fn absolute(name: &str) -> String {
-    match fs::canonicalize(name) {
-        Ok(path) if path.is_dir() => path.display().to_string(),
+    let folder = |name: &str| fs::canonicalize(name).ok().filter(|path| path.is_dir());
+    match (folder(name), name.trim_end_matches('/').rsplit_once('/')) {
+        (Some(path), _) => path.display().to_string(),
+        (None, Some((before, one))) => match folder(before) {
+            Some(path) if path.join(format!("{one}.figure.toml")).is_file() => {
+                path.join(one).display().to_string()
+            }
+            _ => name.into(),
+        },
         _ => name.into(),
     }
 }

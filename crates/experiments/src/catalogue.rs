@@ -290,7 +290,7 @@ impl Catalogue {
             }
             // One of a folder's, as its page calls it.
             if let (true, Some((folder, one))) = (found.is_empty(), plain.rsplit_once('/'))
-                && Path::new(folder).is_dir()
+                && Path::new(folder).join(format!("{one}.figure.toml")).is_file()
             {
                 found = Catalogue::folder(Path::new(folder))?.experiments;
                 found.retain(|e| e.name == one);

@@ -63,8 +63,15 @@ pub fn find(path: &str) -> Option<&'static Measure> {
     MEASURES.iter().find(|m| m.path == path)
 }
 
+/// Times, of which less is better whatever is said of them (a mean, a percentile).
+const TIMES: [&str; 9] =
+    ["sojourn_ms", "delay_ms", "srtt_ms", "rtt_ms", "jitter_ms", "fct_s", "plt_s", "startup_s", "stalled_s"];
+
 /// Which end of the measure at this path is the better one; of a port or a group it is the same measure.
 pub fn better(path: &str) -> Better {
+    if path.split('.').any(|part| TIMES.contains(&part)) && !path.ends_with(".count") {
+        return Better::Low;
+    }
     let at_its_end =
         |m: &&Measure| path.strip_suffix(m.path).is_some_and(|of| of.is_empty() || of.ends_with('.'));
     MEASURES.iter().find(at_its_end).map_or(Better::Neither, |m| m.better)

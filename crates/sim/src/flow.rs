@@ -5,7 +5,7 @@ use crate::acks_in_flight::AcksInFlight;
 use crate::asker::Asker;
 use crate::channel::Channel;
 use crate::client::Client;
-use crate::forward_path::{ForwardPath, times};
+use crate::forward_path::{BARE, ForwardPath, times};
 use crate::jiffies::timestamp;
 use crate::packet::flag;
 use crate::random::{FlowIdentity, below, exponential, receiver_stream, sender_stream};
@@ -83,6 +83,8 @@ pub struct Uplink {
     last_arrival_ns: u64,
     /// Its clock (ms) when the receiver sent the acknowledgement last worked in.
     pub heard_ms: u32,
+    /// What the link counts of a packet beyond its IP length.
+    overhead_bytes: u16,
     random: Pcg32,
 }
 
@@ -227,6 +229,7 @@ impl Flow {
                 forward_ns: (spec.base_rtt_ns - reverse_ns).saturating_sub(ports_ns),
                 access_ns: (u64::from(wire_bytes) * 8_000_000_000).checked_div(access_bps).unwrap_or(0),
                 heard_ms: 0,
+                overhead_bytes: run.overhead_bytes as u16,
                 jitter_ns: spec.jitter_ns,
                 emitted: 0,
                 last_arrival_ns: 0,
@@ -485,9 +488,10 @@ impl Uplink {
         event.flags = burst.flags;
         event.ts = times(timestamp(now), self.heard_ms);
         if self.access_ns > 0 {
+            let each_ns = if burst.flags & flag::SYN == 0 { self.access_ns } else { self.bare_ns(burst.seq) };
             let begin = sender.access_free_ns.max(now);
-            sender.access_free_ns = begin + self.access_ns * u64::from(burst.count);
-            event.at = begin + self.access_ns + self.forward_ns;
+            sender.access_free_ns = begin + each_ns * u64::from(burst.count);
+            event.at = begin + each_ns + self.forward_ns;
         }
         if self.jitter_ns == 0 {
             return wheel.push(event);
@@ -503,6 +507,14 @@ impl Uplink {
             event.seq += 1;
             event.at += self.access_ns;
         }
+    }
+
+    /// Serialisation of a SYN, or of a segment without data, on the access link (ns).
+    #[cold]
+    fn bare_ns(&self, seq: u32) -> u64 {
+        let bytes = if seq == BARE { TCP_HEADER_BYTES } else { SYN_BYTES };
+        let counted = |bytes: u32| u64::from(bytes) + u64::from(self.overhead_bytes);
+        self.access_ns * counted(bytes) / counted(FULL_BYTES)
     }
 
     /// Adds the access link's jitter without reordering.

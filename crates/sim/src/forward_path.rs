@@ -75,7 +75,8 @@ pub struct ForwardPath {
     pub hops: u8,
 }
 
-/// What stands in a SYN's place as the number of a segment without data that acknowledges: the answer to the SYN, or the peer's FIN.
+/// With [`flag::SYN`](crate::packet::flag::SYN), the number of a segment without data that is none: the ACK that ends the handshake, the FIN, or
+/// the ACK of the peer's FIN.
 pub const BARE: u32 = 1;
 
 impl Default for ForwardPath {
@@ -101,7 +102,7 @@ impl ForwardPath {
     /// More ports than a flow can cross.
     pub const LONG: u8 = u8::MAX;
 
-    /// Length on the link of a packet of this flow; of what is no data, of the SYN and of the ACKs that follow it ([`BARE`]).
+    /// Length on the link of a packet of this flow; of what has no data, too ([`BARE`]).
     #[inline]
     pub fn bytes_of(&self, seq: u32, syn: bool) -> u16 {
         if syn {

@@ -13,7 +13,7 @@ use crate::flow::{Endpoints, Flow, segments_of};
 use crate::forward_path::{BARE, Delivery, ForwardPath};
 use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
-use crate::sender::Burst;
+use crate::sender::{Burst, Sender};
 use crate::wheel::Wheel;
 use queuewright_scenario::packet::MSS;
 
@@ -26,8 +26,10 @@ pub struct Scratch {
     out: Vec<Burst>,
 }
 
-/// A segment without data.
-const ACKNOWLEDGES: Burst = Burst { seq: BARE, count: 1, flags: flag::SYN };
+/// A segment without data. It is sent once: whether it arrives changes nothing here.
+fn bare(sender: &Sender) -> Burst {
+    Burst { seq: BARE, count: 1, flags: flag::SYN | sender.always_ect() }
+}
 
 impl Flow {
     /// Works through all that its hosts do up to `now`. Packets that ports have delivered to arrive after
@@ -295,11 +297,11 @@ impl Flow {
                     }
                     if sender.on_established(at, ack.ts, out) && closes {
                         let sent: u32 = out.iter().map(|burst| u32::from(burst.count)).sum();
-                        // Before the data goes the answer to the SYN; behind them, if none are left to carry it, the FIN
+                        // Before the data goes the ACK of the SYN's answer; behind them, if none are left to carry it, the FIN
                         // (`tcp_send_fin`).
-                        out.insert(0, ACKNOWLEDGES);
+                        out.insert(0, bare(sender));
                         if sent == *segments {
-                            out.push(ACKNOWLEDGES);
+                            out.push(bare(sender));
                         }
                     }
                 } else if hears(&mut up.heard_ms, ack.sent, || {
@@ -313,7 +315,7 @@ impl Flow {
                         self.acked_ns = at;
                         if closes {
                             // The peer, who has all, has closed the connection, too: its FIN is acknowledged.
-                            out.push(ACKNOWLEDGES);
+                            out.push(bare(sender));
                         }
                     }
                     if ack.flags & REQUEST != 0 {

@@ -188,13 +188,11 @@ impl Suite {
                 return Err(Error(format!("{name}/{ABOUT}: {key}: no scenario's name begins with {none:?}")));
             }
         }
-        for path in about.score() {
-            let turn = match (better(path), about.less) {
-                (Better::Low, false) => "less of it is better: write less = true",
-                (Better::High, true) => "more of it is better: leave less out",
-                _ => continue,
-            };
-            return Err(Error(format!("{name}/{ABOUT}: score = {path:?}: {turn}")));
+        // What less is better of. (A suite may want less of anything else, as of what an attacker gets.)
+        if let Some(path) = about.score().iter().find(|path| better(path) == Better::Low && !about.less) {
+            return Err(Error(format!(
+                "{name}/{ABOUT}: score = {path:?}: less of it is better: write less = true"
+            )));
         }
         for finding in &about.finding {
             finding.check().map_err(|why| Error(format!("{name}/{ABOUT}: {why}")))?;
@@ -322,7 +320,11 @@ mod tests {
         for (about, why) in [
             ("score = \"port.x.sojourn_ms.p95\"", Some("less of it is better: write less = true")),
             ("score = \"sojourn_ms.p95\"\nless = true", None),
-            ("score = \"jain\"\nless = true", Some("more of it is better: leave less out")),
+            (
+                "score = \"group.web.transfers.pages.plt_s.p50\"",
+                Some("less of it is better: write less = true"),
+            ),
+            ("score = \"group.x.goodput_bps\"\nless = true", None),
             ("score = \"mark_fraction\"", None),
         ] {
             std::fs::write(folder.path().join("suite.toml"), about).expect("written");

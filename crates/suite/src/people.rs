@@ -2,8 +2,9 @@
 
 use crate::plan::REFERENCE;
 use crate::{Plan, Scores, Standing};
-use queuewright_experiments::{Record, Store, mean};
+use queuewright_experiments::{Record, Store};
 use queuewright_results::quality::student;
+use std::collections::BTreeSet;
 
 /// A measure that people notice.
 struct Notice {
@@ -15,8 +16,9 @@ struct Notice {
     more: bool,
     /// A difference that nobody notices.
     least: f64,
-    /// What a run counts as that has none where others have one.
+    /// What a run counts as that has none where others have one, and what that means.
     without: f64,
+    never: &'static str,
     show: fn(f64) -> String,
 }
 
@@ -28,15 +30,17 @@ const NOTICES: [Notice; 4] = [
         more: true,
         least: 0.1,
         without: 1.0,
+        never: "",
         show: |v| format!("MOS {v:.1}"),
     },
     Notice {
         kind: "Games",
-        begins: "",
-        ends: "responsiveness.qoo.game",
+        begins: "responsiveness.",
+        ends: "qoo.game",
         more: true,
         least: 5.0,
         without: 0.0,
+        never: "",
         show: |v| format!("QoO {v:.0} of 100"),
     },
     Notice {
@@ -46,7 +50,8 @@ const NOTICES: [Notice; 4] = [
         more: false,
         least: 0.1,
         without: f64::INFINITY,
-        show: |v| if v.is_finite() { format!("{v:.2} s") } else { "where in one scenario none came".into() },
+        never: "none came",
+        show: |v| format!("{v:.2} s"),
     },
     Notice {
         kind: "Videos stand still",
@@ -55,7 +60,8 @@ const NOTICES: [Notice; 4] = [
         more: false,
         least: 1.0,
         without: f64::INFINITY,
-        show: |v| if v.is_finite() { format!("{v:.1} s") } else { "where in one scenario none began".into() },
+        never: "none began",
+        show: |v| format!("{v:.1} s"),
     },
 ];
 
@@ -66,10 +72,15 @@ struct Of<'a> {
 }
 
 impl Of<'_> {
-    /// Infinite where one is: of pages that never came.
     fn mean(&self) -> f64 {
-        self.values.iter().sum::<f64>() / self.values.len() as f64
+        mean(self.values.iter().copied())
     }
+}
+
+/// Infinite where one of them is: of pages that never came.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, n) = values.fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
+    sum / n
 }
 
 /// The sentences; none before all runs are there, or where there is nobody to compare with.
@@ -92,16 +103,21 @@ fn sentence(
     let has =
         |member: &usize| store.records().any(|r| r.case == *member && r.measures.keys().any(|path| is(path)));
     let members: Vec<usize> = scores.common.iter().copied().filter(has).collect();
-    let mean_of = |of: &mut dyn Iterator<Item = &Record>| {
-        let of = of.flat_map(|r| &r.measures).filter(|(path, _)| is(path));
-        let value = mean(of.map(|(_, v)| *v));
-        if value.is_nan() { notice.without } else { value }
+    // Of each run, over all groups of its scenario that somebody has a value of.
+    let each = |member: usize, label: &str| -> Vec<f64> {
+        let of_member = store.records().filter(|r| r.case == member);
+        let paths: BTreeSet<&String> =
+            of_member.flat_map(|r| r.measures.keys()).filter(|path| is(path)).collect();
+        let value = |r: &Record| {
+            mean(paths.iter().map(|path| r.measures.get(*path).copied().unwrap_or(notice.without)))
+        };
+        store.of(member, label).map(value).collect()
     };
     // Of one scenario its seeds say how sure that is.
     let values = |label: &str| -> Vec<f64> {
         match members.as_slice() {
-            [one] => store.of(*one, label).map(|r| mean_of(&mut std::iter::once(r))).collect(),
-            some => some.iter().map(|member| mean_of(&mut store.of(*member, label))).collect(),
+            [one] => each(*one, label),
+            some => some.iter().map(|member| mean(each(*member, label).into_iter())).collect(),
         }
     };
     let mut all: Vec<Of<'_>> =
@@ -115,11 +131,14 @@ fn sentence(
     let alike = |of: &&Of<'_>| {
         let each: Vec<f64> = of.values.iter().zip(&best.values).map(|(a, b)| a - b).collect();
         let [low, high] = student::interval(&each);
-        (of.mean() - best.mean()).abs() < notice.least
-            || of.mean() == best.mean()
-            || (low <= 0.0 && high >= 0.0)
+        let sure = low > 0.0 || high < 0.0 || of.mean().is_finite() != best.mean().is_finite();
+        !sure || (of.mean() - best.mean()).abs() < notice.least
     };
-    let show = |of: &Of<'_>| (notice.show)(of.mean());
+    let show = |of: &Of<'_>| match of.values.iter().filter(|value| !value.is_finite()).count() {
+        0 => (notice.show)(of.mean()),
+        _ if members.len() == 1 => format!("where {}", notice.never),
+        n => format!("where {} in {n} of them", notice.never),
+    };
     let scenarios = match members.len() {
         1 => format!("in {}", plan.suite.members[members[0]].name),
         n => format!("mean of {n} scenarios"),

@@ -180,7 +180,8 @@ fn what_people_notice_is_said() {
             let mut all = BTreeMap::from([("power".to_string(), 0.5)]);
             let better = if label == "codel" { mos[at] } else { 0.0 };
             all.insert("group.talk.datagrams.calls.mos".into(), 2.0 + better);
-            if member == "2.1-c" {
+            // Of one seed alone there may be no page.
+            if member == "2.1-c" && !(label == "droptail" && seed == 2 && seconds == Some(9.0)) {
                 let took = if label == "codel" { Some(0.5 + 0.01 * seed as f64) } else { seconds };
                 all.extend(took.map(|s| ("group.web.transfers.pages.plt_s.p50".to_string(), s)));
             }
@@ -219,8 +220,13 @@ fn what_people_notice_is_said() {
         ),
         (
             [0.0, 0.0, 0.0],
+            Some(9.0),
+            "**Pages** (in 2.1-c): best with codel, 0.52 s; worst with droptail, where none came.",
+        ),
+        (
+            [0.0, 0.0, 0.0],
             None,
-            "**Pages** (in 2.1-c): best with codel, 0.52 s; worst with droptail, where in one scenario none came.",
+            "**Pages** (in 2.1-c): best with codel, 0.52 s; worst with droptail, where none came.",
         ),
     ] {
         let text = said(mos, seconds);

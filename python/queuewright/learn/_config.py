@@ -102,7 +102,7 @@ class _Of(Struct, frozen=True, forbid_unknown_fields=True):
 
     scenario: _Text
     over: dict[str, Annotated[list[Any], Meta(min_length=1)] | _Text] = msgspec.field(default_factory=dict)
-    draws: _Count | None = None
+    draws: Annotated[int, Meta(ge=1, le=10_000)] | None = None
 
 
 class _Recipe(Struct, frozen=True, forbid_unknown_fields=True):
@@ -245,6 +245,8 @@ def _networks(given: list[dict[str, Any]], base_dir: str) -> Domain:
                 # Checkpoints are read elsewhere.
                 given[i] = {**table, "scenario": path}
                 base = load(path)
+                if asked.draws is not None and not asked.over:
+                    raise Error('draws: of nothing; write over = { "link.rate" = "5mbit..50mbit" }')
                 ranges = [key for key, value in asked.over.items() if isinstance(value, str)]
                 if asked.draws is None and ranges:
                     raise Error(
@@ -253,7 +255,7 @@ def _networks(given: list[dict[str, Any]], base_dir: str) -> Domain:
                 if asked.draws is None:
                     part = domain([base.changed(point) for point in points(asked.over)])
                 else:
-                    part = domain(base.drawn(asked.over, asked.draws))
+                    part = domain(base.drawn(asked.over, asked.draws, seed=i))
             else:
                 part = Domain(papers=(_several(_read(_Recipe, table, where)),))
                 part._native()
@@ -363,7 +365,7 @@ def _allowed(declared: Any) -> str:
                 _allowed(t) for t in sorted(kept, key=lambda t: isinstance(t, kinds.ListType))
             )
         case kinds.DictType():
-            return 'a table of lists; write over = { "link.rate" = ["1mbit", "9mbit"] }'
+            return 'a table of lists or ranges; write over = { "link.rate" = ["1mbit", "9mbit"] }'
         case kinds.StructType():
             return f"a table; write [{declared.cls.__name__.lower()}]"
     return "a table"

@@ -19,7 +19,7 @@ pub(super) const INFO: Info = Info {
         Param::time("step", "between two choices", 5 * MS, 100 * US, SEC, "INFOCOM 2023 section III"),
         Param::rate(
             "rate",
-            "of the link, by which counts are normalised; left out: the port's, where it is known; auto: the most seen",
+            "of the link, by which counts are normalised; left out: the port's, where it is known; auto: as measured while packets wait",
             0,
             1000,
             1_000_000_000_000,

@@ -199,8 +199,8 @@ fn what_sanitizers_say(path: &str, said: &str) -> Option<String> {
 /// The compiler's words: `$CC`, which may have several, or `cc`.
 fn compiler() -> Vec<String> {
     let said = std::env::var("CC").unwrap_or_default();
-    // It is run in another folder.
-    let absolute = |word: &str| match word.contains('/') && !word.starts_with('-') {
+    // It is run in another folder: what is a file here is named from the root.
+    let absolute = |word: &str| match word.contains('/') && Path::new(word).exists() {
         true => std::path::absolute(word).ok().and_then(|path| path.to_str().map(String::from)),
         false => None,
     };

@@ -65,9 +65,9 @@ impl Sender {
     }
 
     /// Controls that cannot do without ECN mark all they send as ECN-capable, the rest only what RFC 3168
-    /// sections 6.1.1 and 6.1.5 allow: no SYN, no retransmission (`tcp_ca_needs_ecn`).
+    /// sections 6.1.1 and 6.1.5 allow: no SYN, no ACK without data, no retransmission (`tcp_ca_needs_ecn`).
     #[inline]
-    fn always_ect(&self) -> u8 {
+    pub(crate) fn always_ect(&self) -> u8 {
         if self.kind.needs_ecn() { self.ect } else { 0 }
     }
 
