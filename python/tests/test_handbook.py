@@ -1,4 +1,4 @@
-"""The tutorials and how-to guides: the commands of a page are run in its order, in one empty folder; then its Python."""
+"""Tutorials and how-to guides: a page's commands are run in its order in an empty folder, then its Python."""
 
 import os
 import re
