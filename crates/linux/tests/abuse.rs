@@ -261,7 +261,7 @@ fn changes() {
         for (i, limit) in [200, 3, 120, 1, 200].into_iter().enumerate() {
             let set = |p: &mut linux::Port| (p.limit_packets, p.rate) = (limit, 4_000_000 << i);
             linux::set(&record, &spec(name), name, i == 3, set).unwrap_or_else(|e| panic!("{e}"));
-            traffic.wait(100);
+            traffic.wait(300);
             let s = conserves("lo", name);
             assert!(s.backlog_packets <= 200 && s.no_slot == 0, "{name}: {s:?}");
         }
@@ -646,7 +646,7 @@ fn takes_any_frame() {
             random ^= random << 17;
             random
         };
-        let frames = 1500;
+        let frames = 3000;
         for _ in 0..frames {
             let tags: &[u8] =
                 [&[][..], &[0x81, 0, 0, 5], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 5]][(next() % 3) as usize];
