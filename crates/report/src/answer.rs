@@ -214,7 +214,17 @@ struct Notice {
 }
 
 /// Of whom fewer came than this share of the most that came to any, their median says nothing: the late ones are not in it.
-const FEW: f64 = 0.9;
+pub const FEW: f64 = 0.9;
+
+/// Differences that nobody notices: of a call's MOS (a tenth of a point nobody hears), of a page's time and of how long a video stands still
+/// (s); of these two, a share of the better one, too.
+pub const UNHEARD_MOS: f64 = 0.2;
+/// See [`UNHEARD_MOS`].
+pub const UNNOTICED_PAGE_S: f64 = 0.05;
+/// See [`UNHEARD_MOS`].
+pub const UNNOTICED_STALL_S: f64 = 1.0;
+/// See [`UNHEARD_MOS`].
+pub const UNNOTICED_SHARE: f64 = 0.1;
 
 fn pages<'a>(run: &'a Run, name: &str) -> Option<&'a Pages> {
     group(run, name)?.transfers.as_ref()?.pages.as_ref()
@@ -227,8 +237,7 @@ const NOTICES: [Notice; 4] = [
         came: None,
         more: true,
         share: 0.0,
-        // A tenth of a point nobody hears.
-        least: 0.2,
+        least: UNHEARD_MOS,
         never: "",
         best: "sounds best with",
         worst: "worst with",
@@ -239,8 +248,8 @@ const NOTICES: [Notice; 4] = [
         of: |run, name| pages(run, name).map(|p| p.plt_s.p50),
         came: Some(|run, name| pages(run, name).map(|p| p.completed as f64)),
         more: false,
-        share: 0.1,
-        least: 0.05,
+        share: UNNOTICED_SHARE,
+        least: UNNOTICED_PAGE_S,
         never: "where fewer came",
         best: "has its pages soonest with",
         worst: "latest with",
@@ -256,8 +265,8 @@ const NOTICES: [Notice; 4] = [
         },
         came: None,
         more: false,
-        share: 0.1,
-        least: 1.0,
+        share: UNNOTICED_SHARE,
+        least: UNNOTICED_STALL_S,
         never: "where it never began",
         best: "stands still least with",
         worst: "longest with",

@@ -15,7 +15,7 @@ mod summary;
 mod table;
 mod thin;
 
-pub use answer::answer;
+pub use answer::{FEW, UNHEARD_MOS, UNNOTICED_PAGE_S, UNNOTICED_SHARE, UNNOTICED_STALL_S, answer};
 pub use folder::{Error, Folder, file_name, new_folder, replace};
 pub use html::html;
 pub use table::{TableStyle, table, table_of};
