@@ -617,7 +617,8 @@ qw_queuepilot_dequeue(struct qw_queuepilot *s,
 		      const struct qw_queue *q, const struct qw_packet *k)
 {
 	qw_queuepilot_called(s, p, now);
-	qw_service_departure(&s->link, now, k->bytes, q->packets);
+	if (!p->rate_bytes)
+		qw_service_departure(&s->link, now, k->bytes, q->packets);
 	s->sent++;
 	qw_queuepilot_average(s, q->packets);
 	return qw_pass();

@@ -6,7 +6,9 @@
  * link was busy for a window, and idle time does not count.
  *
  * For queues that drop nothing at their head. A host that takes several
- * packets at once is measured right over a window.
+ * packets at once is measured right over a window. One that takes them within
+ * microseconds, and leaves nothing behind, looks as fast as that: tell the rate
+ * there.
  */
 #ifndef QW_SERVICE_H
 #define QW_SERVICE_H
@@ -29,8 +31,8 @@ struct qw_service {
 	qw_u64 busy_ns; /* in this window */
 	qw_u64 bytes; /* that the link took in busy_ns */
 	qw_u64 last_ns; /* last departure */
-	qw_u32 last_bytes; /* its length, 0: it left nothing behind */
-	qw_u32 packets; /* in this window */
+	qw_u32 last_bytes; /* that left then, 0: they left nothing behind */
+	qw_u32 packets; /* in this window; several at an instant are one */
 };
 
 static inline void qw_service_init(struct qw_service *s)
@@ -49,7 +51,10 @@ static inline void qw_service_departure(struct qw_service *s, qw_u64 now,
 {
 	qw_u64 rate;
 
-	if (s->last_bytes) {
+	/* Those that are taken at one instant are so many bytes until the next. */
+	if (s->last_bytes && now == s->last_ns) {
+		bytes += s->last_bytes;
+	} else if (s->last_bytes) {
 		s->busy_ns += now - s->last_ns;
 		s->bytes += s->last_bytes;
 		s->packets++;

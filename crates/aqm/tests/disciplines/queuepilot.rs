@@ -458,6 +458,39 @@ fn the_load_of_a_link_whose_rate_is_not_told_reads_as_it_is() {
     }
 }
 
+/// A link that takes several packets at an instant, as a trace does, has sent them when it takes the next: if they leave nothing behind, nobody
+/// knows how long they took, and not that they took no time.
+#[test]
+fn what_is_taken_at_one_instant_takes_until_the_next() {
+    let mut host = Host::new(&spec("queuepilot", &[]), 0, 0);
+    let mut now = 0;
+    // Up to ten packets a millisecond: 121 Mbit/s, 50 in a step.
+    for (come, want) in [(5, 0.0), (10, 1.0), (5, 0.5)] {
+        // One is left, but where there are too few.
+        if come == 10 {
+            host.arrive(now, 1514, 0, 0);
+        }
+        let mut used = 0.0;
+        for ms in 0..2000 {
+            for _ in 0..come {
+                host.arrive(now, 1514, 0, 0);
+            }
+            for _ in 0..10.min(host.queue.packets) {
+                host.transmit(now, |_| {});
+            }
+            now += MS;
+            if (ms + 1) % 5 == 0 {
+                host.discipline.idle(now);
+                let agent = Discipline::new(&spec("queuepilot", &[]));
+                let seen = { agent }.follow(&host.discipline.state_bytes(), now);
+                let (input, _) = seen.expect("it is a policy's");
+                used += if ms >= 1000 { f64::from(input[0]) / 32768.0 / 200.0 } else { 0.0 };
+            }
+        }
+        assert!((used - want).abs() < 0.04, "{come} packets a millisecond: {used}");
+    }
+}
+
 /// Its part of a shared buffer is the buffer that a policy sees.
 #[test]
 fn a_shared_buffer_counts_by_its_even_part() {
