@@ -504,7 +504,7 @@ fn most_waiting(traffic: &[&Traffic], capacity: &[f64], used: f64, seconds: f64)
 }
 
 /// What a link counts of an arrival: payload, the headers of each segment, SYNs, and of each flow three segments without data that open and
-/// close it. Of a flow that outlasts its first window they are two, as the FIN goes with data: 66 bytes of 15,000 or more.
+/// close it. Of a flow that outlasts its first window they are two, as the FIN goes with data: that is 52 bytes and the overhead too many.
 pub(crate) fn wire_bytes(mean: Mean, port: &Link) -> f64 {
     let header = f64::from(FULL_BYTES + port.overhead_bytes) - SEGMENT_BYTES as f64;
     let syn = f64::from(SYN_BYTES + port.overhead_bytes);

@@ -276,7 +276,8 @@ impl Flow {
     fn send(&mut self, index: u32, now: u64, bench: &mut Scratch, wheel: &mut Wheel) -> usize {
         let Endpoints::Tcp { sender, segments, awaited, .. } = &mut self.ends else { return 0 };
         let (up, out) = (&mut self.up, &mut bench.out);
-        let closes = self.client.is_none();
+        let opens = self.client.is_none();
+        let closes = opens && sender.closes();
         let mut done = 0;
         let mut clock = 0;
         loop {
@@ -295,12 +296,12 @@ impl Flow {
                     if self.connected_ns == 0 {
                         self.connected_ns = at;
                     }
-                    if sender.on_established(at, ack.ts, out) && closes {
+                    if sender.on_established(at, ack.ts, out) && opens {
                         let sent: u32 = out.iter().map(|burst| u32::from(burst.count)).sum();
                         // Before the data goes the ACK of the SYN's answer; behind them, if none are left to carry it, the FIN
                         // (`tcp_send_fin`).
                         out.insert(0, bare(sender));
-                        if sent == *segments {
+                        if closes && sent == *segments {
                             out.push(bare(sender));
                         }
                     }

@@ -58,6 +58,9 @@ pub struct StackRules {
     /// that has passed since (`TcpRateLinux`). After a timeout, which sends again what is still on its way, the
     /// samples are thus of single segments, and rounds last an ACK: BBR forgets its bandwidth.
     pub ns3_recovery: bool,
+    /// A FIN that finds no data to go with is a segment of its own, and the peer closes, too. (ns-3's `MaxBytes` ends with FIN on the last data,
+    /// and its sink stays open.)
+    pub closes: bool,
     /// A window that was not used for longer than a timeout shrinks (RFC 2861).
     pub idle_restart: bool,
     /// Smallest retransmission timeout (us).
@@ -107,6 +110,7 @@ impl StackRules {
         undo: true,
         smoothed_rtt: false,
         ns3_recovery: false,
+        closes: true,
         idle_restart: true,  // tcp_slow_start_after_idle
         rto_min_us: 200_000, // TCP_RTO_MIN
         ticks: true,
@@ -134,6 +138,7 @@ impl StackRules {
         undo: false,
         smoothed_rtt: true,
         ns3_recovery: true,
+        closes: false,
         idle_restart: false,
         rto_min_us: 1_000_000,
         ticks: false,

@@ -71,6 +71,11 @@ impl Sender {
         if self.kind.needs_ecn() { self.ect } else { 0 }
     }
 
+    /// [`StackRules::closes`](super::StackRules::closes)
+    pub(crate) fn closes(&self) -> bool {
+        self.rules.closes
+    }
+
     /// Pacing or the access link let the sender go on.
     pub fn on_resume(&mut self, now: u64, out: &mut Vec<Burst>) {
         self.resume_at = u64::MAX;
