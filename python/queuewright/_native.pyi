@@ -29,6 +29,7 @@ __all__ = [
     "read_policy",
     "run",
     "run_some",
+    "suggest",
     "suite",
     "suites",
     "write_policy",
@@ -327,9 +328,6 @@ def new_folder(base: str | os.PathLike[str], name: str) -> os.PathLike[str]:
 def concat(tables: Sequence[Table], points: str) -> Table:
     """Tables one below the other, each with constant columns (a JSON object for each) in front."""
 
-def ask_for_code(theirs: str) -> None:
-    """Raises Error where a text of a file that may be anybody's names a header that nobody has allowed."""
-
 def read_policy(source: str) -> str:
     """A policy's file, checked, or one that the program brings, as JSON."""
 
@@ -351,6 +349,12 @@ def explain(name: str) -> str:
 
 def nanoseconds(time: str) -> int:
     """A time in words, such as "5s"."""
+
+def ask_for_code(theirs: str) -> None:
+    """Raises Error where a text of a file that may be anybody's names a header that nobody has allowed."""
+
+def suggest(word: str, allowed: list[str]) -> str:
+    """`; did you mean "x"?` for a word close to an allowed one, and the allowed ones."""
 
 def number(text: str) -> tuple[float, str]:
     """A rate in bit/s, a time in seconds or a size in bytes, and which of them: "bit/s", "s" or "bytes"."""

@@ -187,10 +187,10 @@ class Scenario:
         """
         if not isinstance(over, Mapping) or not over:
             raise Error(f'drawn({shown(over)}): not ranges by path; write {{"link.rate": "5mbit..50mbit"}}')
-        most = whole("count", count, 1, _MOST_POINTS)
+        most, seed = whole("count", count, 1, _MOST_POINTS), whole("seed", seed, 0, 2**53 - 1)
         axes = {_path(path, "over"): _range(path, given) for path, given in over.items()}
         # Each path has numbers of its own: another one beside it leaves its values as they are.
-        dice = {path: random.Random(f"{whole('seed', seed, 0, 2**53 - 1)} {path}") for path in axes}
+        dice = {path: random.Random(f"{seed} {path}") for path in axes}
         return [self.changed({path: draw(dice[path]) for path, draw in axes.items()}) for _ in range(most)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -332,13 +332,19 @@ def points(over: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
 # Both ends of a range, each with its unit; the first may leave it to the second.
 _END = r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]*|%)\s*"
 _RANGE = re.compile(rf"{_END}\.\.{_END}", re.ASCII)
-# Units of which there are whole ones alone, and how many of the smallest of their kind each is.
-_WHOLE: dict[str, tuple[str, float]] = {
-    **{unit: ("ns", 1000.0**i) for i, unit in enumerate(("ns", "us", "ms", "s"))},
-    **{unit: ("bit", 1000.0**i) for i, unit in enumerate(("bit", "kbit", "mbit", "gbit"))},
-    **{unit: ("b", 1024.0**i) for i, unit in enumerate(("b", "kb", "mb", "gb"))},
-    "p": ("p", 1.0),
-}
+# What rates, times and sizes are whole numbers of, and how many of it are one of what they are read in.
+_WHOLE = {"bit/s": ("bit", 1.0), "s": ("ns", 1e9), "bytes": ("b", 1.0)}
+# Shares are whole millionths.
+_OF_A_PERCENT = 10_000
+
+
+def _end(number: str, unit: str) -> tuple[float, str]:
+    """An end of a range, and the unit that it is in."""
+    if unit in ("", "%", "p", "bdp"):
+        return float(number) * (_OF_A_PERCENT if unit == "%" else 1), unit
+    value, kind = _native.number(number + unit)
+    smallest, size = _WHOLE[kind]
+    return value * size, smallest
 
 
 def _range(path: str, given: Any) -> Callable[[random.Random], Any]:
@@ -351,37 +357,37 @@ def _range(path: str, given: Any) -> Callable[[random.Random], Any]:
     if not isinstance(given, str):
         values = points({path: given})
         return lambda dice: dice.choice(values)[path]
-    found = _RANGE.fullmatch(given)
+    here, found = f'over["{path}"] = {shown(given)}', _RANGE.fullmatch(given)
     if found is None:
-        raise Error(
-            f'over["{path}"] = {shown(given)}: not a range; write "5mbit..50mbit", or a list of values'
-        )
-    low, high, units = float(found[1]), float(found[3]), (found[2] or found[4], found[4])
-    (kind, size), (other, other_size) = (_WHOLE.get(unit, (unit, 1.0)) for unit in units)
-    if kind != other:
-        raise Error(f'over["{path}"] = {shown(given)}: {units[0]} and {units[1]} are not of one kind')
-    low, high = low * size, high * other_size
+        raise Error(f'{here}: not a range; write "5mbit..50mbit", or a list of values')
+    units = (found[2] or found[4], found[4])
+    try:
+        (low, unit), (high, other) = _end(found[1], units[0]), _end(found[3], units[1])
+    except Error as e:
+        raise Error(f"{here}: {e}") from None
+    if unit != other:
+        raise Error(f"{here}: {units[0]} and {units[1]} are not of one kind")
     if low > high:
-        raise Error(f'over["{path}"] = {shown(given)}: falls; write the lower end first')
-    if kind in ("ns", "bit", "b", "p") or (not kind and "." not in found[1] + found[3]):
-        first, last = math.ceil(low), math.floor(high)
-        if first > last:
-            raise Error(f'over["{path}"] = {shown(given)}: there is no whole number in it')
+        raise Error(f"{here}: falls; write the lower end first")
+    integers = unit in ("ns", "bit", "b", "p", "%") or (not unit and "." not in found[1] + found[3])
+    first, last = math.ceil(low), math.floor(high)
+    if integers and first > last:
+        of = " of millionths" if unit == "%" else ""
+        raise Error(f"{here}: there is no whole number{of} in it")
 
-        def integer(dice: random.Random) -> Any:
+    def draw(dice: random.Random) -> Any:
+        if integers:
             # Up to the last one's own end, so that it is as likely as the first.
             drawn = first * ((last + 1) / first) ** dice.random() if first else dice.randint(0, last)
-            value = min(max(int(drawn), first), last)
-            return f"{value}{kind}" if kind else value
+            value: float = min(max(int(drawn), first), last)
+            value = value / _OF_A_PERCENT if unit == "%" else value
+        else:
+            drawn = low * (high / low) ** dice.random() if low else high * dice.random()
+            value = min(max(float(f"{drawn:.6g}"), low), high)
+        # No exponent.
+        return f"{value:.12f}".rstrip("0").rstrip(".") + unit if unit else value
 
-        return integer
-
-    def real_number(dice: random.Random) -> Any:
-        drawn = low * (high / low) ** dice.random() if low else high * dice.random()
-        value = min(max(float(f"{drawn:.6g}"), low), high)
-        return f"{value:.6f}{kind}" if kind else value
-
-    return real_number
+    return draw
 
 
 def same_version(other: str) -> None:

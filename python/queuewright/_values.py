@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from queuewright._native import Error, ask_for_code
+from queuewright._native import Error, ask_for_code, suggest
 
 
 def theirs(given: Any) -> None:
@@ -34,12 +34,8 @@ def theirs(given: Any) -> None:
 
 def allowed(word: str, known: Iterable[str]) -> str:
     """What may stand in a word's place, and which of it may have been meant: the end of an error."""
-    import difflib
-
-    known = list(known)
-    near = difflib.get_close_matches(word[:64], known, 1)
-    hint = f'; did you mean "{near[0]}"?' if near else "."
-    return f"{hint} Allowed: {', '.join(known)}"
+    # Half of a pair of surrogates is no text there.
+    return suggest(word[:64].encode(errors="replace").decode(), list(known))
 
 
 class _Short(reprlib.Repr):

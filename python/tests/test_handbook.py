@@ -85,6 +85,7 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
     env.pop("QUEUEWRIGHT_OWN", None)
     source = page.read_text()
     script = ""
+    written: list[tuple[tuple[int, int], str]] = []
     for block in _BLOCK.finditer(source):
         if block["file"]:
             (tmp_path / block["file"]).parent.mkdir(parents=True, exist_ok=True)
@@ -116,7 +117,12 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
                 step.output = kept(step.output, said.splitlines())
             if update:
                 lines = [line for s in found for line in [f"$ {s.command}".replace("\n", "\n> "), *s.output]]
-                page.write_text(page.read_text().replace(block["text"], "\n".join(lines) + "\n", 1))
+                written.append((block.span("text"), "\n".join(lines) + "\n"))
+    # From the end on, as what is longer moves what is behind it.
+    for (begin, end), text in reversed(written):
+        source = source[:begin] + text + source[end:]
+    if update:
+        page.write_text(source)
     if script:
         done = subprocess.run(
             [sys.executable, "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600

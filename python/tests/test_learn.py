@@ -374,7 +374,10 @@ def test_a_scenario_is_a_network_at_every_combination_of_values(tmp_path):
     assert learn.config(training.tables).networks == training.networks
     for over, said in [
         (3, r"networks\[0\].over = 3: not a table of lists or ranges; write over = "),
-        ({"link.rate": []}, r"networks\[0\].over.link.rate = \[\]: not a list of values"),
+        (
+            {"link.rate": []},
+            r"networks\[0\].over.link.rate = \[\]: not a text in quotes, nor a list of values",
+        ),
         ({"link.rat": ["1mbit"]}, r"networks\[0\]: link.rat: unknown key"),
     ]:
         with pytest.raises(qw.Error, match=f"^{said}"):

@@ -107,12 +107,6 @@ impl Domain {
     }
 }
 
-/// Raises where a text of a file that may be anybody's names a header of one's own that nobody has allowed.
-#[pyfunction]
-pub fn ask_for_code(theirs: &str) -> PyResult<()> {
-    queuewright_scenario::own::ask(theirs).map_err(input)
-}
-
 /// A policy's file, checked, or one that the program brings, as JSON.
 #[pyfunction]
 pub fn read_policy(source: &str) -> PyResult<String> {

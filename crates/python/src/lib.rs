@@ -94,6 +94,18 @@ fn number(text: &str) -> PyResult<(f64, &'static str)> {
     )))
 }
 
+/// Raises where a text of a file that may be anybody's names a header of one's own that nobody has allowed.
+#[pyfunction]
+fn ask_for_code(theirs: &str) -> PyResult<()> {
+    queuewright_scenario::own::ask(theirs).map_err(input)
+}
+
+/// `; did you mean "x"?` for a word close to an allowed one, and the allowed ones.
+#[pyfunction]
+fn suggest(word: &str, allowed: Vec<String>) -> String {
+    queuewright_scenario::suggest(word, allowed.iter().map(String::as_str))
+}
+
 /// The command `queuewright`: its exit code.
 #[pyfunction]
 fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
@@ -105,7 +117,7 @@ mod _native {
     #[pymodule_export]
     use super::draft::Draft;
     #[pymodule_export]
-    use super::gym::{Domain, Envs, ask_for_code, network, read_policy, write_policy};
+    use super::gym::{Domain, Envs, network, read_policy, write_policy};
     #[pymodule_export]
     use super::interrupt::Interrupt;
     #[pymodule_export]
@@ -123,5 +135,5 @@ mod _native {
     #[pymodule_export]
     const DEFAULT_AQM: &str = queuewright_scenario::DEFAULT_AQM;
     #[pymodule_export]
-    use super::{Error, RunError, catalog, explain, main, nanoseconds, number};
+    use super::{Error, RunError, ask_for_code, catalog, explain, main, nanoseconds, number, suggest};
 }
