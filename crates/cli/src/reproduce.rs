@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use queuewright_engine::{ItemEvent, fitting, run_all};
 use queuewright_experiments::{
     Catalogue, Error, Experiment, Null, NullRuns, Options, Outcome, Plan, Record, Store, Unit, Verdict,
-    finish, missed, summary,
+    figure_of, finish, missed, summary,
 };
 use queuewright_report::{new_folder, replace};
 use queuewright_scenario::read_text;
@@ -92,17 +92,11 @@ impl Asked {
 
 /// A folder's name, or that of one of its figures, so that it is found from elsewhere; other names as they are.
 fn absolute(name: &str) -> String {
-    let folder = |name: &str| fs::canonicalize(name).ok().filter(|path| path.is_dir());
-    match (folder(name), name.trim_end_matches('/').rsplit_once('/')) {
-        (Some(path), _) => path.display().to_string(),
-        (None, Some((before, one))) => match folder(before) {
-            Some(path) if path.join(format!("{one}.figure.toml")).is_file() => {
-                path.join(one).display().to_string()
-            }
-            _ => name.into(),
-        },
-        _ => name.into(),
-    }
+    let whole = match figure_of(name) {
+        Some((folder, one)) => fs::canonicalize(folder).ok().map(|folder| folder.join(one)),
+        None => fs::canonicalize(name).ok().filter(|path| path.is_dir()),
+    };
+    whole.map_or(name.into(), |path| path.display().to_string())
 }
 
 /// The newest folder below `base`, and what it was asked for, of the file of that name.

@@ -289,10 +289,8 @@ impl Catalogue {
                 found = Catalogue::folder(Path::new(name))?.experiments;
             }
             // One of a folder's, as its page calls it.
-            if let (true, Some((folder, one))) = (found.is_empty(), plain.rsplit_once('/'))
-                && Path::new(folder).join(format!("{one}.figure.toml")).is_file()
-            {
-                found = Catalogue::folder(Path::new(folder))?.experiments;
+            if let (true, Some((folder, one))) = (found.is_empty(), figure_of(plain)) {
+                found = Catalogue::folder(folder)?.experiments;
                 found.retain(|e| e.name == one);
             }
             if found.is_empty() {
@@ -397,6 +395,13 @@ impl Files {
             () => Ok(()),
         }
     }
+}
+
+/// The folder of one's own, and the figure in it, that a name such as `my-figures/flows` says.
+pub fn figure_of(name: &str) -> Option<(&Path, &str)> {
+    let (folder, one) = name.trim_end_matches('/').rsplit_once('/')?;
+    let folder = Path::new(folder);
+    folder.join(format!("{one}.figure.toml")).is_file().then_some((folder, one))
 }
 
 fn much(path: &Path, what: String) -> Error {

@@ -25,7 +25,7 @@ mod statements;
 mod store;
 
 pub use cases::Case;
-pub use catalogue::{Catalogue, Experiment, VARIANTS};
+pub use catalogue::{Catalogue, Experiment, VARIANTS, figure_of};
 pub use claims::{Judged, Verdict, WithCause, WithNull, figures};
 pub use figure::{CauseKind, Figure, Form};
 pub use measure::reward;

@@ -177,8 +177,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             let avpkt = of.int("avpkt");
             // tc's own, where none is told.
             let burst = if of.int("burst") > 0 { of.int("burst") } else { (2 * min + max) / (3 * avpkt) };
-            // For a min of one packet tc takes a weight that its doubles do not tell from 0.
-            if (min <= avpkt && burst > 1) || !has_weight(min as f64 / avpkt as f64, max, burst) {
+            if !has_weight(min as f64 / avpkt as f64, max, burst) {
                 let usual = of.0.info.param("avpkt").map(|p| p.default);
                 let of_avpkt = (of.0.get("avpkt") != usual).then_some("avpkt");
                 let why = format!(
@@ -186,7 +185,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
                 );
                 return Err((of.told(&["burst", "min", "max"]).or(of_avpkt), why));
             }
-            if !of.flag("nodrop", "nodrop", "").is_empty() && of.flag("ecn", "ecn", "").is_empty() {
+            if of.on("nodrop") && !of.on("ecn") {
                 return Err((Some("nodrop"), "Linux's RED takes it only with ecn".into()));
             }
             // tc keeps the probability of a byte in 31 bits, and a rate of as many bytes a second as 32 hold.
@@ -274,8 +273,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
                 );
                 return Err((of.told(&["min", "max"]), why));
             }
-            // For min = 1 tc takes a weight that its doubles do not tell from 0.
-            if (min < 2 && burst > 1) || !has_weight(min as f64, max, burst) {
+            if !has_weight(min as f64, max, burst) {
                 let why = format!(
                     "Linux's choke has no average that a burst of {burst} leaves below min = {min} and that fits for max = {max}"
                 );
@@ -318,6 +316,10 @@ const CHOKE_MOST: u64 = 131_071;
 /// Does tc find a weight for an average that a burst leaves below so many packets (`tc_red_eval_ewma`), and one that the kernel takes with this
 /// max, in what its average counts (`red_check_params`)?
 fn has_weight(min_packets: f64, max: u64, burst: u64) -> bool {
+    // For a min of one packet tc takes a weight that its doubles do not tell from 0.
+    if min_packets <= 1.0 && burst > 1 {
+        return false;
+    }
     let left = burst as f64 + 1.0 - min_packets;
     let fits = |wlog: &u32| {
         let weight = 0.5f64.powi(*wlog as i32);
@@ -357,9 +359,13 @@ impl Words<'_> {
         }
     }
 
+    fn on(&self, key: &str) -> bool {
+        self.0.get(key) == Some(Value::Flag(true))
+    }
+
     /// One word or the other, after a space.
     fn flag(&self, key: &str, on: &str, off: &str) -> String {
-        let word = if self.0.get(key) == Some(Value::Flag(true)) { on } else { off };
+        let word = if self.on(key) { on } else { off };
         if word.is_empty() { String::new() } else { format!(" {word}") }
     }
 
