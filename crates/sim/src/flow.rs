@@ -192,8 +192,12 @@ impl Flow {
                     access_bps: spec.access_bps.unwrap_or(0),
                     warmup_ns: run.warmup_ns,
                 };
+                let mut sender = Sender::new(setup);
+                if segments.is_some() && client.is_none() {
+                    sender.ends_with_fin();
+                }
                 let ends = Endpoints::Tcp {
-                    sender: Sender::new(setup),
+                    sender,
                     receiver: Receiver::new(
                         rules,
                         spec.base_rtt_ns,
@@ -290,7 +294,7 @@ impl Flow {
     /// Has its sender all that it waits for, and its receiver nothing more to say?
     pub fn is_quiet(&self, forward: &ForwardPath) -> bool {
         let Endpoints::Tcp { sender, receiver, segments, .. } = &self.ends else { return true };
-        sender.conn().snd_una >= *segments
+        sender.conn().snd_una >= (*segments).max(sender.end())
             && receiver.ack_at() == u64::MAX
             && self.held.is_empty()
             && forward.first_at() == u64::MAX
@@ -478,17 +482,29 @@ impl Uplink {
         self.random.next_u32()
     }
 
-    /// Puts a burst on the access link: the events of its arrival at the first port.
+    /// Puts a burst on the access link: the events of its arrival at the first port. `data`: segments that the flow has, and the payload of the last
+    /// one (bytes).
     #[inline]
-    pub fn emit(&mut self, index: u32, now: u64, burst: Burst, sender: &mut Sender, wheel: &mut Wheel) {
+    pub fn emit(
+        &mut self,
+        index: u32,
+        now: u64,
+        mut burst: Burst,
+        data: (u32, u32),
+        sender: &mut Sender,
+        wheel: &mut Wheel,
+    ) {
+        let mut each_ns = self.access_ns;
+        if each_ns > 0 && (burst.flags & flag::SYN != 0 || burst.seq + u32::from(burst.count) >= data.0) {
+            each_ns = self.short_ns(index, now, &mut burst, data, sender, wheel);
+        }
         self.emitted += u64::from(burst.count);
         let mut event = Event::plain(now + self.forward_ns, EventKind::Arrive, index);
         event.seq = burst.seq;
         event.count = burst.count;
         event.flags = burst.flags;
         event.ts = times(timestamp(now), self.heard_ms);
-        if self.access_ns > 0 {
-            let each_ns = if burst.flags & flag::SYN == 0 { self.access_ns } else { self.bare_ns(burst.seq) };
+        if each_ns > 0 {
             let begin = sender.access_free_ns.max(now);
             sender.access_free_ns = begin + each_ns * u64::from(burst.count);
             event.at = begin + each_ns + self.forward_ns;
@@ -509,10 +525,32 @@ impl Uplink {
         }
     }
 
-    /// Serialisation of a SYN, or of a segment without data, on the access link (ns).
+    /// Serialisation (ns) on the access link of the last packet of a burst, which may be short: a SYN, a segment without data, the last of
+    /// all. What is before it goes first.
     #[cold]
-    fn bare_ns(&self, seq: u32) -> u64 {
-        let bytes = if seq == BARE { TCP_HEADER_BYTES } else { SYN_BYTES };
+    fn short_ns(
+        &mut self,
+        index: u32,
+        now: u64,
+        burst: &mut Burst,
+        data: (u32, u32),
+        sender: &mut Sender,
+        wheel: &mut Wheel,
+    ) -> u64 {
+        let last = burst.seq + u32::from(burst.count) - 1;
+        let bytes = match (burst.flags & flag::SYN != 0, last.checked_sub(data.0 - 1)) {
+            (true, _) if burst.seq == BARE => TCP_HEADER_BYTES,
+            (true, _) => SYN_BYTES,
+            (_, Some(0)) => TCP_HEADER_BYTES + data.1,
+            (_, Some(_)) => TCP_HEADER_BYTES,
+            (_, None) => FULL_BYTES,
+        };
+        if burst.count > 1 {
+            let before = Burst { count: burst.count - 1, flags: burst.flags & !flag::PUSH, ..*burst };
+            // Those are full.
+            self.emit(index, now, before, (u32::MAX, 0), sender, wheel);
+            *burst = Burst { seq: last, count: 1, ..*burst };
+        }
         let counted = |bytes: u32| u64::from(bytes) + u64::from(self.overhead_bytes);
         self.access_ns * counted(bytes) / counted(FULL_BYTES)
     }

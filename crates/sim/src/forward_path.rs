@@ -75,8 +75,8 @@ pub struct ForwardPath {
     pub hops: u8,
 }
 
-/// With [`flag::SYN`](crate::packet::flag::SYN), the number of a segment without data that is none: the ACK that ends the handshake, the FIN, or
-/// the ACK of the peer's FIN.
+/// With [`flag::SYN`](crate::packet::flag::SYN), the number of a segment without data that is none: the ACK that ends the handshake, or that of the
+/// peer's FIN.
 pub const BARE: u32 = 1;
 
 impl Default for ForwardPath {
@@ -107,10 +107,13 @@ impl ForwardPath {
     pub fn bytes_of(&self, seq: u32, syn: bool) -> u16 {
         if syn {
             self.syn_bytes - if seq == BARE { (SYN_BYTES - TCP_HEADER_BYTES) as u16 } else { 0 }
+        } else if seq < self.last_segment {
+            self.wire_bytes
         } else if seq == self.last_segment {
             self.last_bytes
         } else {
-            self.wire_bytes
+            // A FIN.
+            self.syn_bytes - (SYN_BYTES - TCP_HEADER_BYTES) as u16
         }
     }
 

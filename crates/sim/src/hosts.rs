@@ -98,7 +98,7 @@ impl Flow {
         if let Some(client) = &mut self.client {
             client.opens(now);
         }
-        let Endpoints::Tcp { sender, .. } = &mut self.ends else { return };
+        let Endpoints::Tcp { sender, segments, last_bytes, .. } = &mut self.ends else { return };
         if opens {
             sender.send_syn(now, &mut bench.out);
         } else {
@@ -107,7 +107,7 @@ impl Flow {
             sender.start_open(now, rtt_ns + self.landing_ns / 4, open_for_ns, &mut bench.out);
         }
         for burst in bench.out.drain(..) {
-            self.up.emit(index, now, burst, sender, wheel);
+            self.up.emit(index, now, burst, (*segments, *last_bytes), sender, wheel);
         }
     }
 
@@ -144,10 +144,13 @@ impl Flow {
         }
         let before = receiver.rcv_nxt;
         let ack = receiver.on_data(at, segment, ts, echo, flags);
-        let new = receiver.rcv_nxt - before;
-        let finished = receiver.rcv_nxt == *segments;
+        // A FIN that comes by itself has the number behind all data.
+        let new = receiver.rcv_nxt.min(*segments).saturating_sub(before);
+        let finished = new > 0 && receiver.rcv_nxt >= *segments;
         let first = receiver.rcv_nxt > *awaited;
-        if let Some(ack) = ack {
+        // The peer, who has read to the end, closes the connection, too, and acknowledges the FIN with its own.
+        let closes = ack.is_none() && receiver.rcv_nxt > *segments;
+        if let Some(ack) = ack.or_else(|| closes.then(|| receiver.answers(at))) {
             acks.push(Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
         }
         if new > 0 {
@@ -274,10 +277,9 @@ impl Flow {
     /// The sender works in its ACKs, timers and pacing gaps up to `now`. How many ACKs that were.
     #[inline]
     fn send(&mut self, index: u32, now: u64, bench: &mut Scratch, wheel: &mut Wheel) -> usize {
-        let Endpoints::Tcp { sender, segments, awaited, .. } = &mut self.ends else { return 0 };
+        let Endpoints::Tcp { sender, segments, last_bytes, awaited, .. } = &mut self.ends else { return 0 };
         let (up, out) = (&mut self.up, &mut bench.out);
         let opens = self.client.is_none();
-        let closes = opens && sender.closes();
         let mut done = 0;
         let mut clock = 0;
         loop {
@@ -297,13 +299,8 @@ impl Flow {
                         self.connected_ns = at;
                     }
                     if sender.on_established(at, ack.ts, out) && opens {
-                        let sent: u32 = out.iter().map(|burst| u32::from(burst.count)).sum();
-                        // Before the data goes the ACK of the SYN's answer; behind them, if none are left to carry it, the FIN
-                        // (`tcp_send_fin`).
+                        // Before the data goes the ACK of the SYN's answer.
                         out.insert(0, bare(sender));
-                        if closes && sent == *segments {
-                            out.push(bare(sender));
-                        }
                     }
                 } else if hears(&mut up.heard_ms, ack.sent, || {
                     if ack.cum == sender.una() { sender.replay_ms() } else { 0 }
@@ -311,10 +308,13 @@ impl Flow {
                     || ack.flags & REQUEST != 0
                 {
                     let random = if sender.draws() { up.draw() } else { 0 };
+                    let una = sender.una();
                     sender.on_ack(at, ack.view(), random, out);
-                    if sender.una() == *segments && self.acked_ns == 0 {
-                        self.acked_ns = at;
-                        if closes {
+                    if sender.una() >= *segments && sender.una() > una {
+                        if self.acked_ns == 0 {
+                            self.acked_ns = at;
+                        }
+                        if sender.una() == sender.end() && sender.closes() {
                             // The peer, who has all, has closed the connection, too: its FIN is acknowledged.
                             out.push(bare(sender));
                         }
@@ -334,7 +334,7 @@ impl Flow {
                 sender.on_timer(at, out);
             }
             for &burst in out.iter() {
-                up.emit(index, at, burst, sender, wheel);
+                up.emit(index, at, burst, (*segments, *last_bytes), sender, wheel);
             }
             out.clear();
         }

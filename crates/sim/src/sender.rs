@@ -289,6 +289,11 @@ pub struct Sender {
     queue_cwr: bool,
     /// The application closes once it has written all.
     closes: bool,
+    /// Number of the FIN, if that is a segment of its own: that of the segment behind all data, which may go with a FIN, too. `u32::MAX`: it is
+    /// none.
+    fin: u32,
+    /// How often that was sent again.
+    fin_resent: u32,
     /// The application has more to write and found the send buffer full (`SOCK_NOSPACE`).
     full: bool,
     /// There is room for it again, and it has not yet written.
@@ -449,6 +454,8 @@ impl Sender {
             slow_writer: false,
             full: false,
             closes: s.closes,
+            fin: u32::MAX,
+            fin_resent: 0,
             buffer_segments: GSO_MAX_SIZE / s.mss,
             max_window: 65_535 / s.mss,
             behind: VecDeque::new(),
@@ -596,6 +603,18 @@ impl Sender {
     /// From now on the application closes once it has written all.
     pub fn close(&mut self) {
         self.closes = true;
+    }
+
+    /// What there is to send ends with a FIN, if the stack sends one.
+    pub fn ends_with_fin(&mut self) {
+        if self.rules.closes {
+            self.fin = self.snd_end;
+        }
+    }
+
+    /// Segments with data that were sent again.
+    pub fn data_resent(&self) -> u64 {
+        self.resent - u64::from(self.fin_resent)
     }
 
     /// First unacknowledged segment.

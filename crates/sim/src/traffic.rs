@@ -353,7 +353,7 @@ fn is_probe(spec: &RunSpec, group: u32) -> bool {
 /// A connection that was opened for a byte, and is over.
 fn connection(flow: &Flow, packets: u64, lost: u64) -> results::Connection {
     let (syns, data) = match &flow.ends {
-        Endpoints::Tcp { sender, .. } => (sender.syn_retransmits(), sender.stats().resent),
+        Endpoints::Tcp { sender, .. } => (sender.syn_retransmits(), sender.data_resent()),
         Endpoints::Udp { .. } => (0, 0),
     };
     results::Connection {

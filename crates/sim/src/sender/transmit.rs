@@ -71,9 +71,9 @@ impl Sender {
         if self.kind.needs_ecn() { self.ect } else { 0 }
     }
 
-    /// [`StackRules::closes`](super::StackRules::closes)
+    /// Does the application close the connection once it has written all, and does the stack say so?
     pub(crate) fn closes(&self) -> bool {
-        self.rules.closes
+        self.closes && self.rules.closes
     }
 
     /// Pacing or the access link let the sender go on.
@@ -213,6 +213,23 @@ impl Sender {
                 _ => break,
             }
         }
+        if self.written == self.fin && self.fin == self.snd_end {
+            self.send_fin(now, out);
+        }
+    }
+
+    /// `tcp_send_fin`: a FIN goes with the last data, or behind them if they have gone.
+    #[cold]
+    fn send_fin(&mut self, now: u64, out: &mut Vec<Burst>) {
+        if self.conn.snd_nxt < self.written {
+            // It is the end of what waits.
+            self.fin = u32::MAX;
+            return;
+        }
+        self.written += 1;
+        self.snd_end += 1;
+        self.head_end = self.written;
+        self.transmit(now, false, out);
     }
 
     /// `tcp_write_xmit`; `one`: a burst at most, which waits for no other. Had cwnd room for more at any moment?
@@ -357,11 +374,13 @@ impl Sender {
         if (prior_packets == 0 || self.timer == Timer::Probe) && !self.probes() {
             self.rearm_rto(now);
         }
-        let mut flags = if self.ecn { self.ect } else { 0 };
+        // What has no data says nothing of marks (`tcp_ecn_send`).
+        let data = first != self.fin;
+        let mut flags = if self.ecn && (data || self.kind.needs_ecn()) { self.ect } else { 0 };
         if self.ends_with_push(first, n) {
             flags |= flag::PUSH;
         }
-        if self.queue_cwr {
+        if self.queue_cwr && data {
             // Only the first segment carries CWR (RFC 3168 section 6.1.2).
             self.queue_cwr = false;
             let push = if n > 1 && self.rules.joins { flag::PUSH } else { 0 };
@@ -501,6 +520,7 @@ impl Sender {
         self.record(now, seq, 1, (flags & !JUDGED) | EVER_RETRANS);
         self.retransmitted.push_back((seq, now));
         self.resent += 1;
+        self.fin_resent += u32::from(seq == self.fin);
         self.retransmits += u64::from(now >= self.measure_from_ns);
         let flags = flag::RETRANSMIT | self.always_ect();
         match out.last_mut() {

@@ -306,3 +306,35 @@ fn a_schedule_comes_again() {
     assert_eq!(text(&twice), text(&long));
     assert!(twice.ports[0].utilization > 0.95);
 }
+
+/// A FIN that finds no data to go with has a number of its own (`tcp_send_fin`): its SACK tells that the last segment was lost, and that goes
+/// again after a reordering window of a quarter of the round trip. The ninth of nine finds 14 kB of queue full, but for the FIN.
+#[test]
+fn a_fin_behind_the_data_tells_of_their_loss() {
+    let flows = "[[flows]]\ncca = \"newreno\"\nrtt = \"20ms\"\nsize = \"13032b\"";
+    let r = on("rate = \"10mbit\"\nbuffer = \"13000b\"", flows, "2s", "0s");
+    let t = r.detail.transfers[0];
+    assert_eq!((t.drops, t.retransmits), (1, 1));
+    // A handshake; eight segments and the FIN at 10 Mbit/s, which arrive half a round trip later; its SACK is there after another half; a
+    // quarter of the round trip is up to a jiffy (4 ms) longer; the segment takes half a round trip.
+    let (segment, fin) = (1514.0 * 8.0 / 10e6, 66.0 * 8.0 / 10e6);
+    let least = 0.020 + 8.0 * segment + fin + 0.010 + 0.010 + 0.005 + segment + 0.010;
+    let took = t.fct_s.expect("it ends");
+    assert!((least..=least + 0.009).contains(&took), "{took} s, at least {least}");
+}
+
+/// A short segment takes the access link no longer than it is: 1 kB at 1 Mbit/s, the SYN and the handshake's last ACK before it.
+#[test]
+fn a_short_last_segment_is_short_on_the_access_link() {
+    for (size, segments) in [("1kb", 1024.0), ("10kb", 10_240.0), ("1448b", 1448.0), ("1449b", 1449.0)] {
+        let flows =
+            format!("[[flows]]\ncca = \"newreno\"\nrtt = \"20ms\"\naccess = \"1mbit\"\nsize = \"{size}\"");
+        let r = on("rate = \"1gbit\"\nbuffer = \"100p\"", &flows, "2s", "0s");
+        let headers = (segments / 1448.0f64).ceil() * 66.0;
+        let (slow, fast) = (8.0 / 1e6, 8.0 / 1e9);
+        // A SYN, and half a round trip each way; the ACK; the data; half a round trip. On the link the last packet alone.
+        let least = 74.0 * (slow + fast) + 0.020 + 66.0 * slow + (segments + headers) * slow + 0.010;
+        let took = r.detail.transfers[0].fct_s.expect("it ends");
+        assert!((least..=least + 0.0002).contains(&took), "{size}: {took} s, at least {least}");
+    }
+}
