@@ -79,7 +79,7 @@ def test_an_evaluation_is_the_same_on_a_cluster(small: qw.Scenario) -> None:
 
 def test_a_search_is_the_same_on_a_cluster(tmp_path: Path, small: qw.Scenario) -> None:
     pytest.importorskip("optuna")
-    asked: dict[str, Any] = {"trials": 10, "seeds": 1, "duration": "2s", "progress": False}
+    asked: dict[str, Any] = {"trials": 10, "runs": 1, "duration": "2s", "progress": False}
     over = "target=1ms..100ms,interval=10ms..1s"
     here, there = (
         qw.tune(small, "codel", over, engine=engine, folder=tmp_path / engine, **asked)

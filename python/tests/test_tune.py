@@ -32,7 +32,7 @@ OVER = "target=1ms..200ms,interval=10ms..1s"
 
 def small(folder: Path, scenario: Any = LINE, aqm: Any = "codel", **asked: Any) -> Tuned:
     """A search that is over in a moment."""
-    asked = {"over": OVER, "trials": 12, "seeds": 2} | asked
+    asked = {"over": OVER, "trials": 12, "runs": 2} | asked
     return qw.tune(scenario, aqm, folder=folder, progress=False, **asked)
 
 
@@ -92,7 +92,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"objective": "power,delay,jain"}, r"^objective: power, delay, jain: two at most"),
     ({"objective": "less:no.such"}, r"^objective: no run of codel there has no.such$"),
     ({"trials": 0}, r"^trials = 0: out of range; allowed: 1 to 100000$"),
-    ({"seeds": True}, r"^seeds = True: not a whole number; write seeds=2$"),
+    ({"runs": True}, r"^runs = True: not a whole number; write runs=2$"),
     ({"budget": "5 parsecs"}, r'^budget = "5 parsecs": not a time; write 90s, 10min or 2h$'),
     ({"engine": "linux"}, r'^engine = "linux": not an engine here. Allowed: sim, ray$'),
     ({"scenario": []}, r"^scenario: none; write a scenario's file, or a suite's name such as rfc7928$"),
@@ -163,7 +163,7 @@ def test_wrong_input_is_one_clear_error(
     monkeypatch.chdir(tmp_path)
     given = {"scenario": LINE, "aqm": "codel", "over": OVER, "folder": tmp_path, "progress": False}
     with pytest.raises(qw.Error, match=said) as caught:
-        qw.tune(**given | {"trials": 12, "seeds": 2} | asked)
+        qw.tune(**given | {"trials": 12, "runs": 2} | asked)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 1500
     # Nothing is made before it is known that it can be; what a run has is known after one.
@@ -314,7 +314,7 @@ def test_the_same_seed_gives_the_same(tmp_path: Path) -> None:
 def test_all_candidates_meet_the_same_chance(tmp_path: Path) -> None:
     """The same seeds, other ones where they are judged, and the default among the candidates."""
     scenarios = [LINE.changed({"link.rate": f"{mbit}mbit"}) for mbit in (2, 3, 4, 5)]
-    made = small(tmp_path, scenarios, trials=16, seeds=3)
+    made = small(tmp_path, scenarios, trials=16, runs=3)
     assert made.counts["scenarios"] == 3
     assert made.counts["held_out_scenarios"] == 1
     assert made.counts["apart"] == 1
@@ -399,7 +399,7 @@ def test_words_are_searched_too(tmp_path: Path) -> None:
 
 
 def test_what_is_written(command: Command, tmp_path: Path, small_file: Path) -> None:
-    words = [small_file, "--aqm", "codel", "--over", OVER, "--trials", 10, "--seeds", 1, "--duration", "2s"]
+    words = [small_file, "--aqm", "codel", "--over", OVER, "--trials", 10, "--runs", 1, "--duration", "2s"]
     done = command("tune", *words, "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (folder,) = [path for path in (tmp_path / "out").iterdir() if path.name != "latest"]
@@ -415,9 +415,9 @@ def test_what_is_written(command: Command, tmp_path: Path, small_file: Path) -> 
     assert more.returncode == 0, more.stderr
     assert len(json.loads(more.stdout)["candidates"]) == 12
     assert json.loads(more.stdout)["candidates"][:10] == said["candidates"]
-    other = command("tune", "--resume", "--seeds", 3, "--out", "out", cwd=tmp_path)
+    other = command("tune", "--resume", "--runs", 3, "--out", "out", cwd=tmp_path)
     assert other.returncode == 2
-    assert other.stderr.startswith("error: --resume: seeds stays as it was")
+    assert other.stderr.startswith("error: --resume: runs stays as it was")
     # What is kept may be somebody else's: it runs no code that the caller has not allowed.
     kept = json.loads((folder / "tune.json").read_text())
     (folder / "tune.json").write_text(json.dumps({**kept, "command": {**kept["command"], "aqm": "./late.h"}}))
@@ -442,7 +442,7 @@ def stopped(folder: Path, asked: dict[str, Any], after: int) -> None:
 
 @pytest.mark.parametrize("after", [1, 2, 4, 5, 6])
 def test_a_search_goes_on_as_if_nothing_had_been(tmp_path: Path, after: int) -> None:
-    asked: dict[str, Any] = {"over": OVER, "trials": 20, "seeds": 4}
+    asked: dict[str, Any] = {"over": OVER, "trials": 20, "runs": 4}
     whole = qw.tune(LINE, "codel", folder=tmp_path / "whole", progress=False, **asked)
     stopped(tmp_path / "parts", asked, after)
     made = qw.tune(LINE, "codel", folder=tmp_path / "parts", progress=False, resume=True, **asked)
@@ -458,7 +458,7 @@ def test_a_search_goes_on_as_if_nothing_had_been(tmp_path: Path, after: int) -> 
 
 
 def test_half_a_line_of_a_killed_process_is_no_harm(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"over": OVER, "trials": 12, "seeds": 2}
+    asked: dict[str, Any] = {"over": OVER, "trials": 12, "runs": 2}
     stopped(tmp_path, asked, 2)
     folder = (tmp_path / "latest").resolve()
     for name in ("runs.jsonl", "trials.journal"):
@@ -509,7 +509,7 @@ LONG = """
 import sys
 from queuewright.__main__ import main
 sys.argv = ["queuewright", "tune", sys.argv[1], "--aqm", "codel", "--over", "target=1ms..200ms",
-            "--trials", "100000", "--seeds", "1", "--duration", "1s", "--warmup", "200ms",
+            "--trials", "100000", "--runs", "1", "--duration", "1s", "--warmup", "200ms",
             "--out", sys.argv[2]]
 sys.exit(main())
 """
@@ -543,7 +543,7 @@ def test_a_ctrl_c_that_is_lost_on_its_way_ends_it_all_the_same(tmp_path: Path) -
         with suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 
-    asked: dict[str, Any] = {"over": OVER, "trials": 1000, "seeds": 1}
+    asked: dict[str, Any] = {"over": OVER, "trials": 1000, "runs": 1}
     with pytest.raises(KeyboardInterrupt):
         qw.tune(LINE, "codel", folder=tmp_path, progress=tell, **asked)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -557,7 +557,7 @@ def test_a_handler_of_ones_own_decides(tmp_path: Path) -> None:
 
     before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
     try:
-        made = qw.tune(LINE, "codel", over=OVER, trials=9, seeds=1, folder=tmp_path, progress=tell)
+        made = qw.tune(LINE, "codel", over=OVER, trials=9, runs=1, folder=tmp_path, progress=tell)
     finally:
         signal.signal(signal.SIGINT, before)
     assert len(made.candidates) == 9
@@ -565,7 +565,7 @@ def test_a_handler_of_ones_own_decides(tmp_path: Path) -> None:
 
 
 def test_two_at_once_are_refused(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"over": OVER, "trials": 12, "seeds": 2}
+    asked: dict[str, Any] = {"over": OVER, "trials": 12, "runs": 2}
 
     def tell(*_: object) -> None:
         with pytest.raises(qw.Error, match=r"another process is at work there$"):
@@ -600,7 +600,7 @@ def test_codels_published_region_is_found_from_afar(tmp_path: Path, start: str) 
     """
     on = lines(["1xnewreno", "2xnewreno", "4xnewreno", "1xcubic", "2xcubic", "4xcubic"])
     over = "target=500us..1s,interval=5ms..5s"
-    made = small(tmp_path, on, start, over=over, trials=40, held_out=on, seeds=8)
+    made = small(tmp_path, on, start, over=over, trials=40, held_out=on, runs=8)
     assert made.best is not None
     assert made.start is not None
     # What it was not told: the published ones are no candidate of the search when another start is given.
@@ -616,7 +616,7 @@ def test_pies_published_gains_are_found_from_afar(tmp_path: Path) -> None:
     """RFC 8033, section 4.2: 1/8 and 1 1/4 a second. All hold its target; what they cost is throughput."""
     on = [one.changed(warmup="0s") for one in lines(["1xnewreno", "4xnewreno", "16xnewreno"])]
     on += [one.changed({"link.rate": "10mbit", "name": f"{one.name}, slow"}) for one in on]
-    asked: dict[str, Any] = {"objective": "throughput", "trials": 40, "seeds": 4, "held_out": on}
+    asked: dict[str, Any] = {"objective": "throughput", "trials": 40, "runs": 4, "held_out": on}
     made = small(tmp_path, on, "pie:alpha=2:beta=0.02", over="alpha=0.005..2,beta=0.02..2", **asked)
     assert made.best is not None
     alpha, beta = (float(made.best.settings[name]) for name in ("alpha", "beta"))

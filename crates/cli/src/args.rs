@@ -285,11 +285,11 @@ pub struct Reproduce {
     #[arg(long)]
     pub causes: bool,
     /// Go on with the newest folder, which was interrupted
-    #[arg(long, conflicts_with_all = ["names", "all", "quick", "seeds", "null", "causes"])]
+    #[arg(long, conflicts_with_all = ["names", "all", "quick", "runs", "null", "causes"])]
     pub resume: bool,
-    /// Seeds of each case, instead of the experiment's number
+    /// Runs of each case, each with its own seed, instead of the experiment's number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub seeds: Option<u16>,
+    pub runs: Option<u16>,
     /// Folder in which each call gets a dated folder of its own [default: queuewright-reproduced]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -311,7 +311,7 @@ Examples:
   queuewright suite rfc7928 --aqm codel,fq-codel,titrate
   queuewright suite home --quick
   queuewright suite rfc9743 --cca bbr --aqm droptail,fq-codel
-  queuewright suite ./my-scenarios --seeds 10
+  queuewright suite ./my-scenarios --runs 10
   queuewright suite --resume")]
 pub struct Suite {
     /// Suite (rfc7928), or folder of scenario files
@@ -323,14 +323,14 @@ pub struct Suite {
     /// Congestion control of the flow groups named `new`, of suites that test one: harm.md says what the others lose by it
     #[arg(long, value_name = "NAME")]
     pub cca: Option<String>,
-    /// One seed
-    #[arg(long, conflicts_with = "seeds")]
+    /// One run of each scenario
+    #[arg(long, conflicts_with = "runs")]
     pub quick: bool,
-    /// Seeds of each scenario [default: 3]
+    /// Runs of each scenario, each with its own seed [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub seeds: Option<u16>,
+    pub runs: Option<u16>,
     /// Go on with the newest folder, which was interrupted
-    #[arg(long, conflicts_with_all = ["name", "aqm", "cca", "quick", "seeds"])]
+    #[arg(long, conflicts_with_all = ["name", "aqm", "cca", "quick", "runs"])]
     pub resume: bool,
     /// What makes the runs.
     #[command(flatten)]

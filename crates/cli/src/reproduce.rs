@@ -44,7 +44,7 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
         let experiments = asked.experiments(&catalogue).map_err(|e| not_resumed(&folder.join(ASKED), &e))?;
         return make(&folder, experiments, asked.options, jobs);
     }
-    let options = Options { quick: args.quick, seeds: args.seeds, nulls: args.null, causes: args.causes };
+    let options = Options { quick: args.quick, seeds: args.runs, nulls: args.null, causes: args.causes };
     let mut asked = Asked { names: args.names.clone(), options };
     if !args.all && asked.names.is_empty() {
         return list(&catalogue, options, jobs);

@@ -62,7 +62,7 @@ fn opened(args: &Args) -> Result<Option<(PathBuf, Suite, Options)>, Failure> {
     let Some(name) = &args.name else { return Ok(None) };
     doing::now(&format!("reading {name}"));
     let options =
-        Options { aqm: args.aqm.clone(), cca: args.cca.clone(), seeds: args.seeds, quick: args.quick };
+        Options { aqm: args.aqm.clone(), cca: args.cca.clone(), seeds: args.runs, quick: args.quick };
     let suite = Suite::open(name)?;
     // Wrong words make no folder of results.
     let (looked_at, mut looked) = (temporary()?, suite.clone());

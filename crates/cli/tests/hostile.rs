@@ -862,7 +862,7 @@ fn data_of_many_figures_are_there_once() {
 fn kept_runs_cost_what_they_hold() {
     let dir = folder();
     let make = |args: &[&str]| {
-        let mut all = vec!["reproduce", "--quick", "--seeds", "1", "cp-aqm/fig1"];
+        let mut all = vec!["reproduce", "--quick", "--runs", "1", "cp-aqm/fig1"];
         all.extend(args);
         end(queuewright(dir.path(), &all).stdout(Stdio::null()))
     };

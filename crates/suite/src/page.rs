@@ -511,7 +511,7 @@ pub(crate) fn command(plan: &Plan) -> String {
         }
     }
     if let Some(n) = o.seeds {
-        let _ = write!(out, " --seeds {n}");
+        let _ = write!(out, " --runs {n}");
     }
     out + if o.quick { " --quick" } else { "" }
 }

@@ -41,7 +41,7 @@ def tune(
     *,
     held_out: Given | Iterable[Given] | None = None,
     trials: int = 100,
-    seeds: int = 3,
+    runs: int = 3,
     budget: str | timedelta | None = None,
     seed: int = 1,
     engine: Simulator = "sim",
@@ -68,7 +68,8 @@ def tune(
             `"more:PATH"` and `"less:PATH"`), or two with a comma between.
         held_out: What they are judged on, instead of a third.
         trials: Candidates.
-        seeds: Seeds of each run of the search; as many again for the best, twice as many for judging.
+        runs: Runs of each scenario in the search, each with its own seed; as many again of the best, twice as
+            many for judging.
         budget: No more candidates after that time: `"10min"`.
         seed: Of the search: the same gives the same.
         engine: As for `run`.
@@ -84,7 +85,7 @@ def tune(
         Error: Wrong input.
         RunError: A run failed. Of that, and of Ctrl-C, what has finished is in the folder, for `resume`.
     """
-    most, seeds = whole("trials", trials, 1, 100_000), whole("seeds", seeds, 1, 1000)
+    most, runs = whole("trials", trials, 1, 100_000), whole("runs", runs, 1, 1000)
     seed = whole("seed", seed, 0, 2**32 - 1)
     simulator(engine)
     at_a_time(jobs, progress)
@@ -118,7 +119,7 @@ def tune(
                 "start": start,
                 "over": [str(axis) for axis in axes],
                 "objective": [asdict(one) for one in objectives],
-                "seeds": seeds,
+                "runs": runs,
                 "seed": seed,
                 "chosen_on": {one.name: one.scenario.to_dict()["hash"] for one in chosen_on},
                 "judged_on": {one.name: one.scenario.to_dict()["hash"] for one in judged_on},
@@ -131,12 +132,12 @@ def tune(
         store = Store(at / "runs.jsonl")
         try:
             runner = Runner(members, objectives, store, engine, jobs, progress)
-            instances = _scenarios.instances(chosen_on, range(1, seeds + 1), seed)
+            instances = _scenarios.instances(chosen_on, range(1, runs + 1), seed)
             search = Search(name, fixed, axes, runner, instances, objectives, seed, at)
             if first is not None:
                 search.begin_with(first)
             search.run(most, until, lambda: say(_line(search)))
-            final = Final(search, runner, objectives, seeds, judged_on)
+            final = Final(search, runner, objectives, runs, judged_on)
             outcome = final.outcome(search.candidates(), first if start else None)
         except BaseException as e:
             # What there is to say of it.

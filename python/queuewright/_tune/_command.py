@@ -23,7 +23,7 @@ _REMEMBERED = (
     "over",
     "objective",
     "held_out",
-    "seeds",
+    "runs",
     "seed",
     "duration",
     "warmup",
@@ -85,7 +85,7 @@ def _tuned(given: argparse.Namespace) -> str:
         words["objective"] or "power",
         held_out=words["held_out"] or None,
         trials=100 if words["trials"] is None else words["trials"],
-        seeds=3 if words["seeds"] is None else words["seeds"],
+        runs=3 if words["runs"] is None else words["runs"],
         budget=given.budget,
         seed=1 if words["seed"] is None else words["seed"],
         engine=given.engine,
@@ -145,7 +145,9 @@ def _parser() -> argparse.ArgumentParser:
         "--held-out", nargs="+", metavar="SCENARIO", help="what is judged on (default: a third)"
     )
     parser.add_argument("--trials", type=int, metavar="N", help="candidates (default: 100)")
-    parser.add_argument("--seeds", type=int, metavar="N", help="seeds of each run (default: 3)")
+    parser.add_argument(
+        "--runs", type=int, metavar="N", help="runs of each scenario, each with its own seed (default: 3)"
+    )
     parser.add_argument("--budget", metavar="TIME", help="no more candidates after that time: 10min")
     parser.add_argument("--seed", type=int, metavar="N", help="of the search (default: 1)")
     parser.add_argument("--duration", metavar="TIME", help="of each run, instead of the scenarios'")
