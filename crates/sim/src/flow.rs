@@ -34,6 +34,11 @@ pub fn segments_of(bytes: u64) -> (u32, u32) {
     }
 }
 
+/// Is this the group of connections that are opened for a byte?
+pub fn is_probe(run: &RunSpec, group: u32) -> bool {
+    run.probes.iter().any(|p| p.group == group)
+}
+
 /// The ends of a flow.
 #[derive(Debug)]
 #[allow(
@@ -193,7 +198,8 @@ impl Flow {
                     warmup_ns: run.warmup_ns,
                 };
                 let mut sender = Sender::new(setup);
-                if segments.is_some() && client.is_none() {
+                // A probe's connection is open until it has its answer.
+                if segments.is_some() && client.is_none() && !is_probe(run, spec.group) {
                     sender.ends_with_fin();
                 }
                 let ends = Endpoints::Tcp {
@@ -504,7 +510,7 @@ impl Uplink {
         event.count = burst.count;
         event.flags = burst.flags;
         event.ts = times(timestamp(now), self.heard_ms);
-        if each_ns > 0 {
+        if self.access_ns > 0 {
             let begin = sender.access_free_ns.max(now);
             sender.access_free_ns = begin + each_ns * u64::from(burst.count);
             event.at = begin + each_ns + self.forward_ns;

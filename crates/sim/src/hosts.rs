@@ -9,10 +9,11 @@
 //! events need no place in the calendar. The results are those of working each event at its time.
 
 use crate::ack::{Ack, REQUEST};
-use crate::flow::{Endpoints, Flow, segments_of};
+use crate::flow::{Endpoints, Flow, ReversePath, segments_of};
 use crate::forward_path::{BARE, Delivery, ForwardPath};
 use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
+use crate::receiver::Receiver;
 use crate::sender::{Burst, Sender};
 use crate::wheel::Wheel;
 use queuewright_scenario::packet::MSS;
@@ -24,6 +25,25 @@ pub struct Scratch {
     acks: Vec<Ack>,
     /// What the sender lets out.
     out: Vec<Burst>,
+}
+
+/// The peer has read to the end, and closes the connection, too: its FIN acknowledges ours. Before it goes an ACK, if more than a full segment
+/// came since the last one (`__tcp_ack_snd_check`: a FIN counts as a byte) or a gap was filled. Of two that say the same only ports see both.
+#[cold]
+fn peer_closes(
+    at: u64,
+    told: bool,
+    calls_for_ack: bool,
+    over_ports: bool,
+    reverse: &mut ReversePath,
+    receiver: &mut Receiver,
+    acks: &mut Vec<Ack>,
+) {
+    let wanted = if calls_for_ack && over_ports { 2 } else { 1 };
+    for _ in usize::from(told)..wanted {
+        let ack = receiver.answers(at);
+        acks.push(Ack::new(reverse.ack_arrival(ack.at), ack, receiver));
+    }
 }
 
 /// A segment without data. It is sent once: whether it arrives changes nothing here.
@@ -117,7 +137,7 @@ impl Flow {
         if self.acks_in_flight.is_some() && self.client.is_some() {
             self.hear(&packet, acks);
         }
-        let Endpoints::Tcp { receiver, segments, last_bytes, awaited, .. } = &mut self.ends else {
+        let Endpoints::Tcp { receiver, segments, last_bytes, awaited, sender } = &mut self.ends else {
             return false;
         };
         let (at, flags) = (packet.at(), packet.flags());
@@ -142,16 +162,26 @@ impl Flow {
             let ack = receiver.flush(at);
             acks.push(Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
         }
-        let before = receiver.rcv_nxt;
+        let (before, acked) = (receiver.rcv_nxt, receiver.acked());
         let ack = receiver.on_data(at, segment, ts, echo, flags);
         // A FIN that comes by itself has the number behind all data.
         let new = receiver.rcv_nxt.min(*segments).saturating_sub(before);
         let finished = new > 0 && receiver.rcv_nxt >= *segments;
         let first = receiver.rcv_nxt > *awaited;
-        // The peer, who has read to the end, closes the connection, too, and acknowledges the FIN with its own.
-        let closes = ack.is_none() && receiver.rcv_nxt > *segments;
-        if let Some(ack) = ack.or_else(|| closes.then(|| receiver.answers(at))) {
+        if let Some(ack) = ack {
             acks.push(Ack::new(self.reverse.ack_arrival(ack.at), ack, receiver));
+        }
+        if receiver.rcv_nxt >= *segments
+            && receiver.rcv_nxt > before
+            && sender.has_fin()
+            && receiver.rcv_nxt == sender.end()
+        {
+            // What the FIN came with: all that is not acknowledged, or what fills a gap.
+            let full =
+                if sender.has_fin_apart() { before > acked } else { before > acked || *last_bytes == MSS };
+            let filled = receiver.rcv_nxt - before > 1;
+            let over_ports = self.acks_in_flight.is_some();
+            peer_closes(at, ack.is_some(), full || filled, over_ports, &mut self.reverse, receiver, acks);
         }
         if new > 0 {
             let short = if finished { MSS - *last_bytes } else { 0 };
@@ -314,9 +344,12 @@ impl Flow {
                         if self.acked_ns == 0 {
                             self.acked_ns = at;
                         }
-                        if sender.una() == sender.end() && sender.closes() {
-                            // The peer, who has all, has closed the connection, too: its FIN is acknowledged.
-                            out.push(bare(sender));
+                        if opens && sender.closes() && sender.una() == sender.end() {
+                            // The peer, who has all, has closed the connection, too: its FIN is acknowledged. Who waited for an answer
+                            // sends its own FIN only now.
+                            for _ in 0..if sender.has_fin() { 1 } else { 2 } {
+                                out.push(bare(sender));
+                            }
                         }
                     }
                     if ack.flags & REQUEST != 0 {

@@ -294,6 +294,8 @@ pub struct Sender {
     fin: u32,
     /// How often that was sent again.
     fin_resent: u32,
+    /// What there is to send ends with a FIN, by itself or not.
+    has_fin: bool,
     /// The application has more to write and found the send buffer full (`SOCK_NOSPACE`).
     full: bool,
     /// There is room for it again, and it has not yet written.
@@ -456,6 +458,7 @@ impl Sender {
             closes: s.closes,
             fin: u32::MAX,
             fin_resent: 0,
+            has_fin: false,
             buffer_segments: GSO_MAX_SIZE / s.mss,
             max_window: 65_535 / s.mss,
             behind: VecDeque::new(),
@@ -609,7 +612,18 @@ impl Sender {
     pub fn ends_with_fin(&mut self) {
         if self.rules.closes {
             self.fin = self.snd_end;
+            self.has_fin = true;
         }
+    }
+
+    /// Does what there is to send end with a FIN?
+    pub fn has_fin(&self) -> bool {
+        self.has_fin
+    }
+
+    /// Does its FIN go by itself, behind all data? That is settled once they have been written.
+    pub fn has_fin_apart(&self) -> bool {
+        self.fin != u32::MAX
     }
 
     /// Segments with data that were sent again.

@@ -7,7 +7,7 @@
 use crate::channel::Channel;
 use crate::client::Losses;
 use crate::datagrams::Datagrams;
-use crate::flow::{Endpoints, Flow};
+use crate::flow::{Endpoints, Flow, is_probe};
 use crate::forward_path::ForwardPath;
 use crate::measure::FlowSojourn;
 use crate::port::{Port, dropped_of};
@@ -343,11 +343,6 @@ impl Traffic {
         all.sort_by(|a, b| a.1.start_s.total_cmp(&b.1.start_s).then(a.0.cmp(&b.0)));
         all.into_iter().map(|(_, t)| t).collect()
     }
-}
-
-/// Is this the group of connections that are opened for a byte?
-fn is_probe(spec: &RunSpec, group: u32) -> bool {
-    spec.probes.iter().any(|p| p.group == group)
 }
 
 /// A connection that was opened for a byte, and is over.

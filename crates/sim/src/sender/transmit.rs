@@ -71,9 +71,9 @@ impl Sender {
         if self.kind.needs_ecn() { self.ect } else { 0 }
     }
 
-    /// Does the application close the connection once it has written all, and does the stack say so?
+    /// [`StackRules::closes`](super::StackRules::closes)
     pub(crate) fn closes(&self) -> bool {
-        self.closes && self.rules.closes
+        self.rules.closes
     }
 
     /// Pacing or the access link let the sender go on.
@@ -369,13 +369,15 @@ impl Sender {
         let prior_packets = self.conn.packets_out;
         self.conn.snd_nxt += n;
         self.conn.packets_out += n;
-        self.pace(now, n);
+        // What has no data says nothing of marks (`tcp_ecn_send`), and takes no time of pacing.
+        let data = first != self.fin;
+        if data {
+            self.pace(now, n);
+        }
         // Where a probe is in order that is what the timer is set for in the end.
         if (prior_packets == 0 || self.timer == Timer::Probe) && !self.probes() {
             self.rearm_rto(now);
         }
-        // What has no data says nothing of marks (`tcp_ecn_send`).
-        let data = first != self.fin;
         let mut flags = if self.ecn && (data || self.kind.needs_ecn()) { self.ect } else { 0 };
         if self.ends_with_push(first, n) {
             flags |= flag::PUSH;

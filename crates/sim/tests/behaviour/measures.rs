@@ -338,3 +338,34 @@ fn a_short_last_segment_is_short_on_the_access_link() {
         assert!((least..=least + 0.0002).contains(&took), "{size}: {took} s, at least {least}");
     }
 }
+
+/// The peer acknowledges the data, and closes with a FIN of its own, over the ports of the way back: a SYN's answer, an ACK for each segment while
+/// acknowledgements are quick, and one for two later. Where the FIN rides on a full segment the ACK goes before the peer's FIN; where it
+/// is less than a segment that has not been acknowledged, the peer's FIN does both (`__tcp_ack_snd_check`).
+#[test]
+fn the_peer_closes_over_the_ports_back() {
+    for (size, window, back) in
+        [("1kb", "10p", 3), ("14480b", "10p", 12), ("15928b", "10p", 13), ("14480b", "all", 12)]
+    {
+        let r = one(&format!(
+            "[[ports]]\nname = \"down\"\nrate = \"100mbit\"\n[[ports]]\nname = \"up\"\nrate = \"100mbit\"\n\
+             [[flows]]\ncca = \"newreno\"\nrtt = \"20ms\"\nports = \"down\"\nreverse_ports = \"up\"\nsize = \"{size}\"\n\
+             initial_window = \"{window}\"\n\
+             [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"2s\"\nwarmup = \"0s\"\n"
+        ));
+        assert_eq!(r.ports[1].packets, back, "{size} {window}");
+    }
+}
+
+/// A window for all of a transfer has room for its FIN, which thus tells of the loss of the segment before it.
+#[test]
+fn a_window_for_all_is_for_the_fin_too() {
+    let took = |window: &str| {
+        let flows = format!(
+            "[[flows]]\ncca = \"newreno\"\nrtt = \"20ms\"\nsize = \"13032b\"\ninitial_window = \"{window}\""
+        );
+        on("rate = \"10mbit\"\nbuffer = \"13000b\"", &flows, "2s", "0s").detail.transfers[0].fct_s
+    };
+    assert_eq!(took("all"), took("10p"));
+    assert!(took("9p") > took("all"));
+}
