@@ -138,13 +138,11 @@ impl Streams {
     }
 }
 
-/// A congestion window to begin with, packets: for all of a transfer, its FIN as well.
+/// A congestion window to begin with, packets.
 pub(crate) fn first_window(window: InitialWindow, size: Option<u64>) -> u32 {
     match (window, size) {
         (InitialWindow::Packets(n), _) => n,
-        (InitialWindow::All, Some(bytes)) => {
-            u32::try_from(bytes.div_ceil(SEGMENT_BYTES) + 1).unwrap_or(u32::MAX)
-        }
+        (InitialWindow::All, Some(bytes)) => u32::try_from(bytes.div_ceil(SEGMENT_BYTES)).unwrap_or(u32::MAX),
         (InitialWindow::All, None) => 10,
     }
 }

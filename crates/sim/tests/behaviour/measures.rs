@@ -344,28 +344,12 @@ fn a_short_last_segment_is_short_on_the_access_link() {
 /// is less than a segment that has not been acknowledged, the peer's FIN does both (`__tcp_ack_snd_check`).
 #[test]
 fn the_peer_closes_over_the_ports_back() {
-    for (size, window, back) in
-        [("1kb", "10p", 3), ("14480b", "10p", 12), ("15928b", "10p", 13), ("14480b", "all", 12)]
-    {
+    for (size, back) in [("1kb", 3), ("14480b", 12), ("15928b", 13)] {
         let r = one(&format!(
             "[[ports]]\nname = \"down\"\nrate = \"100mbit\"\n[[ports]]\nname = \"up\"\nrate = \"100mbit\"\n\
              [[flows]]\ncca = \"newreno\"\nrtt = \"20ms\"\nports = \"down\"\nreverse_ports = \"up\"\nsize = \"{size}\"\n\
-             initial_window = \"{window}\"\n\
              [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"2s\"\nwarmup = \"0s\"\n"
         ));
-        assert_eq!(r.ports[1].packets, back, "{size} {window}");
+        assert_eq!(r.ports[1].packets, back, "{size}");
     }
-}
-
-/// A window for all of a transfer has room for its FIN, which thus tells of the loss of the segment before it.
-#[test]
-fn a_window_for_all_is_for_the_fin_too() {
-    let took = |window: &str| {
-        let flows = format!(
-            "[[flows]]\ncca = \"newreno\"\nrtt = \"20ms\"\nsize = \"13032b\"\ninitial_window = \"{window}\""
-        );
-        on("rate = \"10mbit\"\nbuffer = \"13000b\"", &flows, "2s", "0s").detail.transfers[0].fct_s
-    };
-    assert_eq!(took("all"), took("10p"));
-    assert!(took("9p") > took("all"));
 }
