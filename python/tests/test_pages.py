@@ -1,0 +1,119 @@
+"""Pages in plain words: links that lead somewhere, and guides that are easy to read."""
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+GUIDES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs/tutorials").glob("*.md")),
+    *sorted((ROOT / "docs/how-to").glob("*.md")),
+]
+PAGES = sorted(
+    {
+        *ROOT.glob("*.md"),
+        *(
+            page
+            for folder in ("docs", "suites", "policies", "experiments")
+            for page in (ROOT / folder).rglob("*.md")
+        ),
+    }
+)
+_BLOCK = re.compile(r"^( *)```.*?^\1```[ ]*$", re.M | re.S)
+_CODE = re.compile(r"`[^`\n]+`")
+_LINK = re.compile(r"\[(?P<text>(?:[^\[\]]|\[[^\[\]]*\])*)\]\((?P<to>[^()\s]+)\)")
+
+
+def without_blocks(page: Path) -> str:
+    return _BLOCK.sub("", page.read_text())
+
+
+def anchors(page: Path) -> set[str]:
+    """What can follow `#` in a link to a page, as GitHub makes it of the headings."""
+    found: dict[str, int] = {}
+    for heading in re.findall(r"^#+ +(.*?) *$", without_blocks(page), re.M):
+        words = _LINK.sub(lambda link: link["text"], heading).lower()
+        slug = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        found[slug] = found.get(slug, -1) + 1
+    return {f"{slug}-{n}" if n else slug for slug, last in found.items() for n in range(last + 1)}
+
+
+def prose(page: Path) -> list[str]:
+    """Paragraphs and list items, without headings, tables and blocks; code is one word."""
+    parts: list[list[str]] = [[]]
+    for line in without_blocks(page).splitlines():
+        text = line.strip()
+        if not text or text.startswith(("#", "|", "!", "<")):
+            parts.append([])
+        elif item := re.match(r"(?:\d+\.|[-*]) +(.*)", text):
+            parts.append([item[1]])
+        else:
+            parts[-1].append(text)
+    whole = (
+        _LINK.sub(lambda link: link["text"], _CODE.sub("Code", " ".join(part))) for part in parts if part
+    )
+    return [text.replace("*", "") for text in whole]
+
+
+def sentences(page: Path) -> list[list[str]]:
+    """Its sentences, as words."""
+    return [
+        one.split()
+        for text in prose(page)
+        for one in re.split(r"(?<=[.!?:])\)? +(?=[(\"A-Z0-9])", text)
+        if one
+    ]
+
+
+def syllables(word: str) -> int:
+    """Groups of vowels, without a silent e."""
+    letters = re.sub("[^a-z]", "", word.lower())
+    silent = letters.endswith("e") and not letters.endswith("le")
+    return max(len(re.findall("[aeiouy]+", letters)) - silent, 1)
+
+
+def grade(all_sentences: list[list[str]]) -> float:
+    """Years of school that a text takes (Kincaid et al. 1975)."""
+    words = [word for sentence in all_sentences for word in sentence]
+    return 0.39 * len(words) / len(all_sentences) + 11.8 * sum(map(syllables, words)) / len(words) - 15.59
+
+
+def test_what_is_easy_is_told_from_what_is_not(tmp_path: Path) -> None:
+    easy, hard = tmp_path / "easy.md", tmp_path / "hard.md"
+    easy.write_text(
+        "# A heading that does not count\n\nThe queue is full. `a b c` [waits](b.md#c): 3 packets.\n\n| a |\n"
+    )
+    hard.write_text(
+        "Notwithstanding considerable heterogeneity, utilisation approximates theoretical maximality.\n"
+    )
+    assert sentences(easy) == [["The", "queue", "is", "full."], ["Code", "waits:"], ["3", "packets."]]
+    assert [syllables(word) for word in ("queue", "waits", "simple", "utilisation", "17")] == [1, 1, 2, 5, 1]
+    # By hand: 7 words of 10 syllables in one sentence.
+    assert grade(sentences(easy)) < 3 < 20 < grade(sentences(hard))
+    assert grade([["The", "packets", "wait", "in", "a", "little", "queue."]]) == pytest.approx(
+        0.39 * 7 + 11.8 * 9 / 7 - 15.59
+    )
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_guide_is_easy_to_read(page: Path) -> None:
+    all_sentences = sentences(page)
+    assert len(all_sentences) >= 5
+    assert grade(all_sentences) <= 9
+    assert [" ".join(words) for words in all_sentences if len(words) > 30] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    lost = []
+    for link in _LINK.finditer(_CODE.sub("Code", without_blocks(page))):
+        to = link["to"]
+        if re.match(r"[a-z]+:", to):
+            continue
+        path, _, anchor = to.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        known = there.exists() and (not anchor or there.suffix != ".md" or anchor in anchors(there))
+        lost += [] if known else [to]
+    assert lost == []
