@@ -14,6 +14,8 @@ PAGES = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/how-to")
 _BLOCK = re.compile(
     r"(?:^File `(?P<file>[^`\n]+)`:\n\n)?^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S
 )
+# Printed between two blocks of Python, and by none of them.
+_BETWEEN = "-- next block --"
 
 
 @dataclass
@@ -84,14 +86,22 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
     env = {**os.environ, "PATH": path, "COLUMNS": "200", "NO_COLOR": "1"}
     env.pop("QUEUEWRIGHT_OWN", None)
     source = page.read_text()
-    script = ""
+    script: list[str] = []
+    # What the page says that each of them prints; none: nothing.
+    shown: list[re.Match[str] | None] = []
     written: list[tuple[tuple[int, int], str]] = []
+    before = None
     for block in _BLOCK.finditer(source):
-        if block["file"]:
+        before, last = block, before
+        if block["info"] == "text" and last is not None and last["info"] == "python":
+            if not source[last.end() : block.start()].strip():
+                shown[-1] = block
+        elif block["file"]:
             (tmp_path / block["file"]).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / block["file"]).write_text(block["text"])
         elif block["info"] == "python":
-            script += block["text"] + "\n"
+            script.append(block["text"])
+            shown.append(None)
         elif block["info"] == "console":
             found = steps(block["text"])
             for step in found:
@@ -118,13 +128,25 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
             if update:
                 lines = [line for s in found for line in [f"$ {s.command}".replace("\n", "\n> "), *s.output]]
                 written.append((block.span("text"), "\n".join(lines) + "\n"))
+    if script:
+        between = f'print("{_BETWEEN}", end="")\n'
+        done = subprocess.run(
+            [sys.executable, "-c", between.join(script)],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stderr
+        for code, block, said in zip(script, shown, done.stdout.split(_BETWEEN), strict=True):
+            if block is None or pattern(block["text"].splitlines()).fullmatch(said):
+                continue
+            assert update, f"{page.name}: {code}\nprints\n{said}\nand not\n{block['text']}"
+            lines = kept(block["text"].splitlines(), said.splitlines())
+            written.append((block.span("text"), "\n".join(lines) + "\n"))
     # From the end on, as what is longer moves what is behind it.
-    for (begin, end), text in reversed(written):
+    for (begin, end), text in sorted(written, reverse=True):
         source = source[:begin] + text + source[end:]
     if update:
         page.write_text(source)
-    if script:
-        done = subprocess.run(
-            [sys.executable, "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600
-        )
-        assert done.returncode == 0, done.stderr
