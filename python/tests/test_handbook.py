@@ -139,12 +139,12 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
             timeout=600,
         )
         assert done.returncode == 0, done.stderr
-        for code, block, said in zip(script, shown, done.stdout.split(_BETWEEN), strict=True):
-            if block is None or pattern(block["text"].splitlines()).fullmatch(said):
+        for code, output, said in zip(script, shown, done.stdout.split(_BETWEEN), strict=True):
+            if output is None or pattern(output["text"].splitlines()).fullmatch(said):
                 continue
-            assert update, f"{page.name}: {code}\nprints\n{said}\nand not\n{block['text']}"
-            lines = kept(block["text"].splitlines(), said.splitlines())
-            written.append((block.span("text"), "\n".join(lines) + "\n"))
+            assert update, f"{page.name}: {code}\nprints\n{said}\nand not\n{output['text']}"
+            lines = kept(output["text"].splitlines(), said.splitlines())
+            written.append((output.span("text"), "\n".join(lines) + "\n"))
     # From the end on, as what is longer moves what is behind it.
     for (begin, end), text in sorted(written, reverse=True):
         source = source[:begin] + text + source[end:]
