@@ -73,7 +73,7 @@ const NOTICES: [Notice; 4] = [
         least: UNNOTICED_PAGE_S,
         times: true,
         without: f64::INFINITY,
-        never: "few or none came",
+        never: "fewer came",
         show: seconds,
     },
     Notice {
@@ -93,19 +93,30 @@ const NOTICES: [Notice; 4] = [
 ];
 
 fn seconds(v: f64) -> String {
-    if v < 0.1 { format!("{:.1} ms", 1e3 * v) } else { format!("{v:.2} s") }
+    match v {
+        0.0 => "0 s".into(),
+        _ if v < 0.1 => format!("{:.1} ms", 1e3 * v),
+        _ => format!("{v:.2} s"),
+    }
 }
 
 /// A discipline's runs of each scenario that somebody has a value in, by seed.
 struct Of<'a> {
     label: &'a str,
     scenarios: Vec<Vec<f64>>,
+    /// How many came in all, where that is counted.
+    came: f64,
 }
 
 impl Of<'_> {
     /// Scenarios of which most runs have nothing.
     fn without(&self) -> usize {
         self.scenarios.iter().filter(|runs| usual(runs).is_none()).count()
+    }
+
+    /// Scenarios of which no run has anything.
+    fn never(&self) -> usize {
+        self.scenarios.iter().filter(|runs| runs.iter().all(|v| !v.is_finite())).count()
     }
 
     /// Over the scenarios that have a value; NaN: none has.
@@ -120,24 +131,18 @@ fn usual(runs: &[f64]) -> Option<f64> {
     (2 * there.clone().count() > runs.len()).then(|| mean(there.copied()))
 }
 
-/// How far one is from another in the scenarios that both have: the mean, and half of its interval that leaves so much error. The scenarios are
-/// given; what chance does is seen by their seeds, which are the same for both.
-fn apart(one: &Of<'_>, other: &Of<'_>, error: f64) -> [f64; 2] {
-    let (mut sum, mut variance, mut n, mut freedom) = (0.0, 0.0, 0.0, 0);
-    for (a, b) in one.scenarios.iter().zip(&other.scenarios) {
-        let each: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).filter(|d| d.is_finite()).collect();
-        if each.is_empty() {
-            continue;
-        }
-        let (m, of) = (each.len() as f64, mean(each.iter().copied()));
-        (sum, n) = (sum + of, n + 1.0);
-        if each.len() > 1 {
-            freedom += each.len() - 1;
-            variance += each.iter().map(|d| (d - of).powi(2)).sum::<f64>() / (m - 1.0) / m;
-        }
-    }
-    // Student's t of so many values has one degree of freedom less.
-    [sum / n, student::t(freedom + 1, error) * variance.sqrt() / n]
+/// How far one is above another: the mean, and half of its 95 % interval; NaN of one seed. The scenarios are given, those in which both have
+/// all values. What chance does is seen by their seeds, which are the same for both; a seed's scenarios have chance in common, so that only
+/// their mean counts.
+fn apart(one: &Of<'_>, other: &Of<'_>) -> [f64; 2] {
+    let whole = |runs: &[f64]| runs.iter().all(|v| v.is_finite());
+    let both: Vec<(&Vec<f64>, &Vec<f64>)> =
+        one.scenarios.iter().zip(&other.scenarios).filter(|(a, b)| whole(a) && whole(b)).collect();
+    let seeds = both.iter().flat_map(|(a, b)| [a.len(), b.len()]).min().unwrap_or(0);
+    let each: Vec<f64> = (0..seeds).map(|seed| mean(both.iter().map(|(a, b)| a[seed] - b[seed]))).collect();
+    let of = mean(each.iter().copied());
+    let variance = each.iter().map(|d| (d - of).powi(2)).sum::<f64>() / (seeds as f64 - 1.0);
+    [of, if seeds < 2 { f64::NAN } else { student::t(seeds, 0.05) * (variance / seeds as f64).sqrt() }]
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -155,8 +160,14 @@ pub(crate) fn sentences(plan: &Plan, store: &Store, scores: &Scores) -> Vec<Stri
     NOTICES.iter().filter_map(|notice| sentence(notice, store, scores, &labels, plan)).collect()
 }
 
+/// A discipline's runs of a scenario.
+struct Runs {
+    values: Vec<f64>,
+    came: f64,
+}
+
 /// Of each of these disciplines a value for each run of a scenario, over all groups of which a run has one; none: no run has.
-fn of_member(notice: &Notice, store: &Store, member: usize, labels: &[&str]) -> Option<Vec<Vec<f64>>> {
+fn of_member(notice: &Notice, store: &Store, member: usize, labels: &[&str]) -> Option<Vec<Runs>> {
     let records: Vec<Vec<&Record>> = labels.iter().map(|label| store.of(member, label).collect()).collect();
     let groups: BTreeSet<&str> = records
         .iter()
@@ -168,41 +179,56 @@ fn of_member(notice: &Notice, store: &Store, member: usize, labels: &[&str]) -> 
         return None;
     }
     let at = |r: &Record, group: &str, end: &str| r.measures.get(&format!("{group}{end}")).copied();
-    let came = |runs: &[&Record], group: &str| {
-        notice.came.map_or(0.0, |end| mean(runs.iter().map(|r| at(r, group, end).unwrap_or(0.0))))
-    };
-    let most = |group: &&str| records.iter().map(|runs| came(runs, group)).fold(0.0, f64::max);
-    let groups: Vec<(&str, f64)> = groups.iter().map(|group| (*group, most(group))).collect();
-    let value = |runs: &[&Record], r: &Record| {
-        mean(groups.iter().map(|(group, most)| match (notice.of)(&|end| at(r, group, end)) {
-            Some(value) if came(runs, group) >= FEW * most => value,
-            _ => notice.without,
+    let came = |r: &Record, group: &str| notice.came.map_or(0.0, |end| at(r, group, end).unwrap_or(0.0));
+    let value = |nth: usize, r: &Record| {
+        mean(groups.iter().map(|group| {
+            let most =
+                records.iter().filter_map(|runs| runs.get(nth)).map(|r| came(r, group)).fold(0.0, f64::max);
+            match (notice.of)(&|end| at(r, group, end)) {
+                Some(value) if came(r, group) >= FEW * most => value,
+                _ => notice.without,
+            }
         }))
     };
-    Some(records.iter().map(|runs| runs.iter().map(|r| value(runs, r)).collect()).collect())
+    let of = |runs: &Vec<&Record>| Runs {
+        values: runs.iter().enumerate().map(|(nth, r)| value(nth, r)).collect(),
+        came: runs.iter().flat_map(|r| groups.iter().map(|group| came(r, group))).sum(),
+    };
+    Some(records.iter().map(of).collect())
 }
 
 fn sentence(notice: &Notice, store: &Store, scores: &Scores, labels: &[&str], plan: &Plan) -> Option<String> {
     let found = scores.common.iter().filter_map(|m| Some((*m, of_member(notice, store, *m, labels)?)));
-    let (members, runs): (Vec<usize>, Vec<Vec<Vec<f64>>>) = found.unzip();
-    if members.is_empty() {
+    let (members, runs): (Vec<usize>, Vec<Vec<Runs>>) = found.unzip();
+    let scale = |v: &f64| if notice.times { v.ln() } else { *v };
+    let of = |i: usize| Of {
+        label: labels[i],
+        scenarios: runs.iter().map(|of| of[i].values.iter().map(scale).collect()).collect(),
+        came: runs.iter().map(|of| of[i].came).sum(),
+    };
+    let mut all: Vec<Of<'_>> = (0..labels.len()).map(of).collect();
+    let badness = |of: &Of<'_>| if notice.more { -of.mean() } else { of.mean() };
+    all.sort_by(|a, b| {
+        let by_value = a.without().cmp(&b.without()).then(badness(a).total_cmp(&badness(b)));
+        by_value.then(b.came.total_cmp(&a.came))
+    });
+    let value = |of: &Of<'_>| if notice.times { of.mean().exp() } else { of.mean() };
+    let [best, .., last] = all.as_slice() else { return None };
+    // Nobody has any, or nobody notices the slowest.
+    if best.without() == members.len() || (notice.times && value(last) < notice.least) {
         return None;
     }
-    let scale = |v: &f64| if notice.times { v.ln() } else { *v };
-    let of = |i: usize| runs.iter().map(|of| of[i].iter().map(scale).collect()).collect();
-    let mut all: Vec<Of<'_>> =
-        labels.iter().enumerate().map(|(i, label)| Of { label, scenarios: of(i) }).collect();
-    let badness = |of: &Of<'_>| if notice.more { -of.mean() } else { of.mean() };
-    all.sort_by(|a, b| a.without().cmp(&b.without()).then(badness(a).total_cmp(&badness(b))));
-    let [best, others @ ..] = all.as_slice() else { return None };
-    // Of all who are compared with the best, one is taken for worse by chance in a twentieth of the cases (Bonferroni).
-    let error = 0.05 / others.len() as f64;
-    let value = |of: &Of<'_>| if notice.times { of.mean().exp() } else { of.mean() };
+    let others = &all[1..];
     let least = if notice.times { (1.0 + UNNOTICED_SHARE).ln() } else { notice.least };
+    let one_seed = all.iter().flat_map(|of| &of.scenarios).all(|runs| runs.len() < 2);
+    // Whoever is truly best is one of these, but in a fortieth of the cases.
     let alike = |of: &&Of<'_>| {
-        let [difference, half_width] = apart(of, best, error);
-        let sure = difference.abs() - half_width > least && (value(of) - value(best)).abs() > notice.least;
-        of.without() <= best.without() && !sure
+        let [difference, half_width] = apart(of, best);
+        let worse = if notice.more { -difference } else { difference };
+        let surely = worse - half_width;
+        let noticed = surely > least && (!notice.times || value(best) * (surely.exp() - 1.0) > notice.least);
+        let fewer = of.never() > best.without() && !one_seed;
+        !noticed && !fewer
     };
     let show = |of: &Of<'_>| match of.without() {
         0 => (notice.show)(value(of)),
@@ -216,12 +242,12 @@ fn sentence(notice: &Notice, store: &Store, scores: &Scores, labels: &[&str], pl
     let begin = format!("**{}** ({scenarios}):", notice.kind);
     let equals: Vec<&str> = others.iter().filter(alike).map(|of| of.label).collect();
     let Some(worst) = others.iter().rev().find(|of| !alike(of)) else {
-        let worst = others.last()?;
-        return Some(format!(
-            "{begin} {} to {}; none is sure to be noticeably better.",
-            show(best),
-            show(worst)
-        ));
+        let why = if one_seed {
+            "one run of each says nothing of chance"
+        } else {
+            "none is sure to be noticeably worse than the best"
+        };
+        return Some(format!("{begin} {} to {}; {why}.", show(best), show(last)));
     };
     let equal = match equals.as_slice() {
         [] => String::new(),
@@ -229,17 +255,20 @@ fn sentence(notice: &Notice, store: &Store, scores: &Scores, labels: &[&str], pl
         [some @ .., last] if some.len() < 3 => format!(" ({} and {last} may be as good)", some.join(", ")),
         some => format!(" ({} others may be as good)", some.len()),
     };
+    let worst_of_all: Vec<&str> =
+        others.iter().filter(|of| !alike(of) && show(of) == show(worst)).map(|of| of.label).collect();
     let tail = match all.iter().find(|of| of.label == REFERENCE) {
-        Some(tail) if tail.label != worst.label && tail.label != best.label => {
-            format!("; tail drop {}", show(tail))
+        Some(tail) if tail.label != best.label && !worst_of_all.contains(&tail.label) => {
+            format!("; tail drop{} {}", if alike(&tail) { ", which may be as good," } else { "" }, show(tail))
         }
         _ => String::new(),
     };
+    let how = if worst.label == last.label { "worst" } else { "surely worse" };
     Some(format!(
-        "{begin} best with {}, {}{equal}{tail}; worst with {}, {}.",
+        "{begin} best with {}, {}{equal}{tail}; {how} with {}, {}.",
         best.label,
         show(best),
-        worst.label,
+        worst_of_all.join(" and "),
         show(worst)
     ))
 }
