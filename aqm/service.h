@@ -5,10 +5,11 @@
  * two departures is what it took for the first. Nothing is known until the
  * link was busy for a window, and idle time does not count.
  *
- * For queues that drop nothing at their head. A host that takes several
- * packets at once is measured right over a window. One that takes them within
- * microseconds, and leaves nothing behind, looks as fast as that: tell the rate
- * there.
+ * For queues that drop nothing at their head. A host that takes as many
+ * packets at each instant is measured right over a window. Where it takes more
+ * at some, and those empty the queue, the rest count alone: it reads low. A host
+ * that takes packets within microseconds, and sometimes leaves nothing behind,
+ * looks as fast as that. Tell the rate to those.
  */
 #ifndef QW_SERVICE_H
 #define QW_SERVICE_H
@@ -19,8 +20,9 @@
 extern "C" {
 #endif
 
-/* Busy time in one measurement, and packets that it needs at least, so that
- * neither a slow link is known by one packet nor a fast one by an instant. */
+/* Busy time in one measurement, and packets that it needs at least, those of an
+ * instant as one, so that neither a slow link is known by one packet nor a fast
+ * one by an instant. */
 #define QW_SERVICE_WINDOW_NS (10 * QW_NS_PER_MS)
 #define QW_SERVICE_PACKETS 8u
 /* 2^33 bytes times 10^9 still fits in 64 bits. */
