@@ -131,18 +131,15 @@ fn usual(runs: &[f64]) -> Option<f64> {
     (2 * there.clone().count() > runs.len()).then(|| mean(there.copied()))
 }
 
-/// How far one is above another: the mean, and half of its 95 % interval; NaN of one seed. The scenarios are given, those in which both have
-/// all values. What chance does is seen by their seeds, which are the same for both; a seed's scenarios have chance in common, so that only
-/// their mean counts.
-fn apart(one: &Of<'_>, other: &Of<'_>) -> [f64; 2] {
+/// By how much one is above another, the 95 % interval; NaN of one seed. The scenarios are given, those in which both have all values. What
+/// chance does is seen by their seeds, which are the same for both; a seed's scenarios have chance in common, so that only their mean counts.
+fn above(one: &Of<'_>, other: &Of<'_>) -> [f64; 2] {
     let whole = |runs: &[f64]| runs.iter().all(|v| v.is_finite());
     let both: Vec<(&Vec<f64>, &Vec<f64>)> =
         one.scenarios.iter().zip(&other.scenarios).filter(|(a, b)| whole(a) && whole(b)).collect();
     let seeds = both.iter().flat_map(|(a, b)| [a.len(), b.len()]).min().unwrap_or(0);
     let each: Vec<f64> = (0..seeds).map(|seed| mean(both.iter().map(|(a, b)| a[seed] - b[seed]))).collect();
-    let of = mean(each.iter().copied());
-    let variance = each.iter().map(|d| (d - of).powi(2)).sum::<f64>() / (seeds as f64 - 1.0);
-    [of, if seeds < 2 { f64::NAN } else { student::t(seeds, 0.05) * (variance / seeds as f64).sqrt() }]
+    student::interval(&each)
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -223,9 +220,8 @@ fn sentence(notice: &Notice, store: &Store, scores: &Scores, labels: &[&str], pl
     let one_seed = all.iter().flat_map(|of| &of.scenarios).all(|runs| runs.len() < 2);
     // Whoever is truly best is one of these, but in a fortieth of the cases.
     let alike = |of: &&Of<'_>| {
-        let [difference, half_width] = apart(of, best);
-        let worse = if notice.more { -difference } else { difference };
-        let surely = worse - half_width;
+        let [low, high] = above(of, best);
+        let surely = if notice.more { -high } else { low };
         let noticed = surely > least && (!notice.times || value(best) * (surely.exp() - 1.0) > notice.least);
         let fewer = of.never() > best.without() && !one_seed;
         !noticed && !fewer
