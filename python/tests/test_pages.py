@@ -90,8 +90,8 @@ def test_what_is_easy_is_told_from_what_is_not(tmp_path: Path) -> None:
     )
     assert sentences(easy) == [["The", "queue", "is", "full."], ["Code", "waits:"], ["3", "packets."]]
     assert [syllables(word) for word in ("queue", "waits", "simple", "utilisation", "17")] == [1, 1, 2, 5, 1]
-    # By hand: 7 words of 10 syllables in one sentence.
     assert grade(sentences(easy)) < 3 < 20 < grade(sentences(hard))
+    # By hand: 7 words of 9 syllables in one sentence.
     assert grade([["The", "packets", "wait", "in", "a", "little", "queue."]]) == pytest.approx(
         0.39 * 7 + 11.8 * 9 / 7 - 15.59
     )

@@ -344,7 +344,7 @@ impl Flow {
                         if self.acked_ns == 0 {
                             self.acked_ns = at;
                         }
-                        if opens && sender.closes() && sender.una() == sender.end() {
+                        if opens && sender.stack_closes() && sender.una() == sender.end() {
                             // The peer, who has all, has closed the connection, too: its FIN is acknowledged. Who waited for an answer
                             // sends its own FIN only now.
                             for _ in 0..if sender.has_fin() { 1 } else { 2 } {

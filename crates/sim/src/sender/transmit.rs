@@ -72,7 +72,7 @@ impl Sender {
     }
 
     /// [`StackRules::closes`](super::StackRules::closes)
-    pub(crate) fn closes(&self) -> bool {
+    pub(crate) fn stack_closes(&self) -> bool {
         self.rules.closes
     }
 
