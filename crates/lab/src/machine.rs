@@ -224,8 +224,7 @@ fn start(
         lab: &lab.root,
         kernel: &lab.kernel,
         initrd,
-        line: "console=ttyS0 nokaslr mitigations=off nowatchdog panic=-1 rdinit=/init quiet net.ifnames=0 \
-               init_on_alloc=0 audit=0 apparmor=0 selinux=0 fw_devlink=off ipv6.disable=1",
+        line: "nokaslr nowatchdog net.ifnames=0 ipv6.disable=1",
         processors: 1,
         memory_mib: MEMORY_MIB,
         instruction_shift: Some(0),

@@ -301,7 +301,13 @@ fn kernel_of(dir: &Path) -> Result<(PathBuf, PathBuf), Error> {
     };
     let modules = named.iter().find_map(versions).ok_or_else(|| missing("modules"))?;
     let version = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let images = [modules.join("vmlinuz"), dir.join(format!("boot/vmlinuz-{version}")), dir.join("vmlinuz")];
+    // The lab's own is unpacked.
+    let images = [
+        modules.join("vmlinux"),
+        modules.join("vmlinuz"),
+        dir.join(format!("boot/vmlinuz-{version}")),
+        dir.join("vmlinuz"),
+    ];
     let image = images.into_iter().find(|p| p.exists()).ok_or_else(|| missing("image (vmlinuz)"))?;
     Ok((image, modules))
 }
