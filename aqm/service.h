@@ -5,11 +5,13 @@
  * two departures is what it took for the first. Nothing is known until the
  * link was busy for a window, and idle time does not count.
  *
- * For queues that drop nothing at their head. A host that takes as many
- * packets at each instant is measured right over a window. Where it takes more
- * at some, and those empty the queue, the rest count alone: it reads low. A host
- * that takes packets within microseconds, and sometimes leaves nothing behind,
- * looks as fast as that. Tell the rate to those.
+ * For queues that drop nothing at their head. Packets that leave at one instant
+ * are one lot: the link was busy with all of it until the next if packets wait
+ * behind the last of the lot, whatever was so in its middle. Lots of one size
+ * are measured right over a window. Where some lots are larger, and those empty
+ * the queue, the rest count alone: it reads low. A host that takes packets
+ * within microseconds, and sometimes leaves nothing behind, looks as fast as
+ * that. Tell the rate to those.
  */
 #ifndef QW_SERVICE_H
 #define QW_SERVICE_H
@@ -20,11 +22,13 @@
 extern "C" {
 #endif
 
-/* Busy time in one measurement, and packets that it needs at least, those of an
- * instant as one, so that neither a slow link is known by one packet nor a fast
- * one by an instant. */
+/* Busy time in one measurement, and lots that it needs at least, so that neither
+ * a slow link is known by one packet nor a fast one by an instant. */
 #define QW_SERVICE_WINDOW_NS (10 * QW_NS_PER_MS)
-#define QW_SERVICE_PACKETS 8u
+#define QW_SERVICE_LOTS 8u
+/* In last: packets wait behind the lot. Its other bits are the lot's bytes, at
+ * most as many as they hold. */
+#define QW_SERVICE_WAITS (1u << 31)
 /* 2^33 bytes times 10^9 still fits in 64 bits. */
 #define QW_SERVICE_MAX_BYTES (1ULL << 33)
 
@@ -33,8 +37,8 @@ struct qw_service {
 	qw_u64 busy_ns; /* in this window */
 	qw_u64 bytes; /* that the link took in busy_ns */
 	qw_u64 last_ns; /* last departure */
-	qw_u32 last_bytes; /* that left then, 0: they left nothing behind */
-	qw_u32 packets; /* in this window; several at an instant are one */
+	qw_u32 last; /* bytes that left then, and QW_SERVICE_WAITS */
+	qw_u32 lots; /* in this window */
 };
 
 static inline void qw_service_init(struct qw_service *s)
@@ -43,8 +47,8 @@ static inline void qw_service_init(struct qw_service *s)
 	s->busy_ns = 0;
 	s->bytes = 0;
 	s->last_ns = 0;
-	s->last_bytes = 0;
-	s->packets = 0;
+	s->last = 0;
+	s->lots = 0;
 }
 
 /* A packet of `bytes` left at `now` and left `backlog` packets behind. */
@@ -53,28 +57,28 @@ static inline void qw_service_departure(struct qw_service *s, qw_u64 now,
 {
 	qw_u64 rate;
 
-	/* Those that are taken at one instant are so many bytes until the next. */
-	if (s->last_bytes && now == s->last_ns) {
-		bytes += s->last_bytes;
-	} else if (s->last_bytes) {
+	if (now == s->last_ns) {
+		bytes += s->last & ~QW_SERVICE_WAITS;
+	} else if (s->last & QW_SERVICE_WAITS) {
 		s->busy_ns += now - s->last_ns;
-		s->bytes += s->last_bytes;
-		s->packets++;
+		s->bytes += s->last & ~QW_SERVICE_WAITS;
+		s->lots++;
 	}
+	if (bytes >= QW_SERVICE_WAITS)
+		bytes = QW_SERVICE_WAITS - 1;
 	s->last_ns = now;
-	s->last_bytes = backlog ? bytes : 0;
+	s->last = backlog ? bytes | QW_SERVICE_WAITS : bytes;
 	if (s->bytes > QW_SERVICE_MAX_BYTES) {
 		s->bytes >>= 1;
 		s->busy_ns >>= 1;
 	}
-	if (s->busy_ns < QW_SERVICE_WINDOW_NS ||
-	    s->packets < QW_SERVICE_PACKETS)
+	if (s->busy_ns < QW_SERVICE_WINDOW_NS || s->lots < QW_SERVICE_LOTS)
 		return;
 	rate = qw_div(s->bytes * QW_NS_PER_SEC, s->busy_ns);
 	s->rate = s->rate ? s->rate - (s->rate >> 2) + (rate >> 2) : rate;
 	s->busy_ns = 0;
 	s->bytes = 0;
-	s->packets = 0;
+	s->lots = 0;
 }
 
 #ifdef __cplusplus

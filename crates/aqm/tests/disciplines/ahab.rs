@@ -1,7 +1,7 @@
 //! AHAB against a second statement of it: the notes on what Santa's authors ran, with
 //! exponentials in floating point and a table of flows that never collide.
 
-use crate::host::{Dice, spec};
+use crate::host::{Dice, Host, spec};
 use crate::pi2::int;
 use queuewright_aqm::{Action, Discipline, Packet, Queue, Reason, Spec, TCP, UDP, Value};
 use std::collections::HashMap;
@@ -340,4 +340,35 @@ fn a_hundred_thousand_mice_do_not_hide_an_elephant() {
     // 100 Mbit/s of one flow and 20 of mice on 98.
     assert!(elephant[1] * 100 > elephant[0] * 15, "{elephant:?}");
     assert!(mice[1] * 100 < mice[0], "{mice:?}");
+}
+
+/// A link that takes ten packets of 1,514 bytes each millisecond has 121.12 Mbit/s, wherever in a lot the queue was empty; a
+/// lot behind which nothing waits tells nothing, and neither does the time after it.
+#[test]
+fn a_lot_counts_whole() {
+    for empties in [None, Some(1), Some(5), Some(9)] {
+        let mut host = Host::new(&spec("ahab", &[]), 0, 0);
+        for ms in 0..200 {
+            let now = ms * MS;
+            for i in 0..10 {
+                // The rest of the lot comes when what waited has gone, and one more with its last.
+                if i == 0 {
+                    (host.queue.packets..empties.unwrap_or(11)).for_each(|_| drop(host.arrive(now, 1514, 0, 0)));
+                } else if empties == Some(i) {
+                    (i..11).for_each(|_| drop(host.arrive(now, 1514, 0, 0)));
+                }
+                host.transmit(now, |_| {});
+            }
+            assert_eq!(host.queue.packets, 1, "what waits for the next lot");
+        }
+        let measured = host.discipline.probe(2);
+        assert!((measured - 121.12).abs() < 0.02, "empty after {empties:?}: {measured}");
+        for ms in 200..400 {
+            while host.queue.packets > 0 {
+                host.transmit(ms * MS, |_| {});
+            }
+            host.arrive(ms * MS, 1514, 0, 0);
+        }
+        assert_eq!(host.discipline.probe(2), measured, "what leaves nothing behind told something");
+    }
 }
