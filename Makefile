@@ -13,7 +13,7 @@ QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
 # Modules that a macro names, which `cargo fmt` does not see.
 IN_A_LIST := --edition 2024 crates/scenario/src/datagrams/*.rs
 
-.PHONY: demo test wheel lint fuzz bench bench-peers module-matrix man install install-tc install-module uninstall fmt help
+.PHONY: demo test wheel lint fuzz bench bench-peers module-matrix book dist man install install-tc install-module uninstall fmt help
 
 demo: ## Compare disciplines on the example link (TRACE=FILE: and on that cellular trace)
 	@scripts/setup build
@@ -41,9 +41,9 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences an
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' $(CARGO) doc --workspace --no-deps --locked --quiet
 	build/tools/bin/cargo-deny --log-level error check licenses bans sources
 	build/venv/bin/python scripts/advisories
-	build/venv/bin/ruff format --check --quiet python docs/notebooks scripts/advisories scripts/tune-papers
-	build/venv/bin/ruff check --quiet python docs/notebooks scripts/advisories scripts/tune-papers
-	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/setup-kernels scripts/module-matrix scripts/sid scripts/test scripts/wheel scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages scripts/suite-pages .ci/run aqm/tests/check.sh fuzz/run
+	build/venv/bin/ruff format --check --quiet python docs/notebooks scripts/advisories scripts/book scripts/tune-papers
+	build/venv/bin/ruff check --quiet python docs/notebooks scripts/advisories scripts/book scripts/tune-papers
+	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/setup-kernels scripts/module-matrix scripts/sid scripts/test scripts/wheel scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages scripts/suite-pages scripts/dist .ci/run aqm/tests/check.sh fuzz/run
 
 fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)
 	@scripts/setup test
@@ -62,11 +62,19 @@ bench-peers: ## The same link in ns-3, side by side (needs Debian's libns3-dev)
 module-matrix: ## The kernel module on five kernels, 10,000 random operations each (KERNELS=, OPERATIONS=, SEED=)
 	@CARGO='$(CARGO)' scripts/module-matrix
 
+book: ## The book of all pages, to read and search without a network, in build/book/html
+	@scripts/setup book
+	@scripts/book
+
+dist: ## The files of a release in build/dist: wheel, Debian package, book, sources, checksums
+	@scripts/setup python
+	@scripts/dist
+
 man: ## Write the man pages to build/man
 	@scripts/setup build
 	$(CARGO) run --release --locked -q -p queuewright -- man build/man
 
-install: man ## Install program, man pages and shell completions under PREFIX (SUDO=sudo: as root, but build as you)
+install: man ## Install program, man pages, completions and the book if it is made under PREFIX (SUDO=sudo: as root, but build as you)
 	$(SUDO) install -Dsm755 $(QW) $(DESTDIR)$(PREFIX)/bin/queuewright
 	$(SUDO) install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man1 build/man/*.1
 ifneq ($(filter /usr /usr/local,$(PREFIX)),)
@@ -75,6 +83,8 @@ ifneq ($(filter /usr /usr/local,$(PREFIX)),)
 else
 	@echo 'without queuewright@.service: systemd looks below /usr/local and /usr alone (PREFIX=/usr/local SUDO=sudo)'
 endif
+	if [[ -d build/book/html ]]; then cd build/book/html && find . -type f -exec \
+		$(SUDO) install -Dm644 -- {} $(DESTDIR)$(PREFIX)/share/doc/queuewright/{} \;; fi
 	$(QW) completions bash | $(PUT) $(DESTDIR)$(PREFIX)/share/bash-completion/completions/queuewright
 	$(QW) completions zsh | $(PUT) $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_queuewright
 	$(QW) completions fish | $(PUT) $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/queuewright.fish
@@ -100,7 +110,7 @@ install-module: install-tc ## As root, or SUDO=sudo: the kernel module's source 
 	@echo 'now: dkms install queuewright/$(VERSION) && modprobe sch_queuewright'
 
 # A man page each; crates/cli/tests/cli.rs holds the list against the program's own.
-COMMANDS := advise agent attach check compare completions detach doctor evaluate explain export export-policy keep list new packetdrill \
+COMMANDS := advise agent attach check compare completions detach docs doctor evaluate explain export export-policy keep list new packetdrill \
 	reproduce run set status suite train tune validate watch
 INSTALLED := bin/queuewright share/man/man1/queuewright.1 $(COMMANDS:%=share/man/man1/queuewright-%.1) \
 	lib/systemd/system/queuewright@.service share/bash-completion/completions/queuewright \
@@ -113,6 +123,7 @@ uninstall: ## Remove what install, install-tc and install-module put there, with
 		for version in $$built; do echo "DKMS has the module: dkms remove queuewright/$$version --all, and try again" >&2; done; \
 		[[ ! $$built ]]
 	@$(SUDO) rm -fv $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%) $(PLUGINS:%=$(DESTDIR)$(TC_LIB)/%)
+	@$(SUDO) rm -rf $(DESTDIR)$(PREFIX)/share/doc/queuewright
 	@# Of any version.
 	@for at in $(DESTDIR)/usr/src/queuewright-[0-9]*; do [[ -d $$at && ! -L $$at ]] || continue; \
 		$(SUDO) rm -fv $(SOURCES:%=$$at/%); \

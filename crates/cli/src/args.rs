@@ -88,6 +88,8 @@ pub enum Command {
     /// Find the parameters that suit scenarios best (in the Python package)
     #[command(disable_help_flag = true)]
     Tune(Elsewhere),
+    /// Open the book of all pages in a browser
+    Docs(Docs),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Write man pages into a folder
@@ -304,7 +306,8 @@ pub struct Reproduce {
 Without a name it lists the suites and about how long each takes here for one discipline. A suite
 is a folder of scenario files; one of your own is one too. The folder of results has a page over
 all scenarios (index.md), a scorecard for each discipline (cards/), every measure of every run
-(runs.csv) and the scenarios themselves, each of which `queuewright run` takes.
+(runs.csv) and the scenarios themselves, each of which `queuewright run` takes. In the Python
+package `--engine ray` has a Ray cluster make the runs.
 
 Examples:
   queuewright suite
@@ -818,6 +821,18 @@ pub struct Detach {
     /// Device
     #[arg(value_name = "DEV", value_parser = device())]
     pub dev: String,
+}
+
+/// `docs`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  queuewright docs
+  lynx $(queuewright docs --print)")]
+pub struct Docs {
+    /// Only print where the book is
+    #[arg(long)]
+    pub print: bool,
 }
 
 /// `completions`

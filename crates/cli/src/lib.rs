@@ -6,10 +6,13 @@ mod args;
 pub mod catalog;
 mod compare;
 mod cost;
+mod docs;
 pub mod doing;
 mod linux;
+mod man;
 mod own;
 mod packetdrill;
+mod page;
 mod replay;
 mod reproduce;
 mod suite;
@@ -150,7 +153,10 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Validate(v) => validate::validate(&v),
         Command::Packetdrill(p) => packetdrill::packetdrill(&p),
         Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),
-        Command::Explain(e) => print(&catalog::explain(&e.name).map_err(Failure::Input)?),
+        Command::Explain(e) => {
+            let page = catalog::explain(&e.name).map_err(Failure::Input)?;
+            print(&page::shown(&page))
+        }
         Command::New(n) => own::new(n.what, &n.name),
         Command::Check(c) if own::is_file(&c.scenario) => own::check(&c.scenario),
         Command::Check(c) => {
@@ -173,12 +179,13 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Evaluate(_) => elsewhere("evaluate", TRAIN),
         Command::ExportPolicy(_) => elsewhere("export-policy", TRAIN),
         Command::Tune(_) => elsewhere("tune", "pip install '.[tune]'"),
+        Command::Docs(d) => docs::docs(d.print),
         Command::Completions(c) => {
             let mut script = Vec::new();
             clap_complete::generate(c.shell, &mut Cli::command(), "queuewright", &mut script);
             print(&String::from_utf8_lossy(&script))
         }
-        Command::Man(m) => man(&m.dir)
+        Command::Man(m) => man::write(&mut Cli::command(), &m.dir)
             .map_err(|e| Failure::Input(format!("man pages cannot be written to {:?}: {e}", m.dir))),
     }
 }
@@ -258,10 +265,4 @@ fn usage(e: &clap::Error) -> String {
 fn negative(e: &clap::Error) -> bool {
     let Some(ContextValue::String(argument)) = e.get(ContextKind::InvalidArg) else { return false };
     argument.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// A page for the program and one for each command.
-fn man(dir: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(dir)?;
-    clap_mangen::generate_to(Cli::command(), dir)
 }

@@ -76,6 +76,7 @@ fn help_of_every_command() {
         "explain",
         "check",
         "new",
+        "docs",
         "completions",
         "doctor",
         "attach",
@@ -458,6 +459,45 @@ fn completions_for_every_shell() {
     assert!(parsed.expect("bash starts").success());
 }
 
+/// The book is beside the program, where `make install` puts both, or made in its sources.
+#[test]
+fn the_book_is_found_beside_the_program() {
+    let dir = folder();
+    let (bin, doc) = (dir.path().join("bin"), dir.path().join("share/doc/queuewright"));
+    fs::create_dir_all(&bin).expect("a folder");
+    let program = bin.join("queuewright");
+    fs::copy(env!("CARGO_BIN_EXE_queuewright"), &program).expect("a copy");
+    let docs = |args: &[&str]| {
+        Command::new(&program).arg("docs").args(args).env("PATH", &bin).output().expect("it runs")
+    };
+    let none = docs(&["--print"]);
+    let said = String::from_utf8_lossy(&none.stderr).into_owned();
+    assert!(none.status.code() == Some(2) && said.contains("make book"), "{said}");
+    fs::create_dir_all(&doc).expect("a folder");
+    let book = doc.join("index.html");
+    fs::write(&book, "").expect("a book");
+    let path = format!("{}\n", book.canonicalize().expect("it is there").display());
+    let found = docs(&["--print"]);
+    assert!(found.status.success() && String::from_utf8_lossy(&found.stdout) == path, "{found:?}");
+    // Where nothing opens it, it is said where it is.
+    let closed = docs(&[]);
+    assert_eq!((closed.status.code(), String::from_utf8_lossy(&closed.stdout)), (Some(1), path.into()));
+    // With something that does, it gets the path; root runs nobody's browser.
+    if rustix::process::geteuid().is_root() {
+        assert!(String::from_utf8_lossy(&closed.stderr).contains("root has no browser"));
+        return;
+    }
+    let opener = "#!/bin/sh\necho \"$1\" > ${0%/*}/opened\n";
+    fs::write(bin.join("xdg-open"), opener).expect("a script");
+    fs::set_permissions(bin.join("xdg-open"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("to be run");
+    assert!(docs(&[]).status.success());
+    assert_eq!(
+        fs::read_to_string(bin.join("opened")).expect("opened"),
+        String::from_utf8_lossy(&found.stdout)
+    );
+}
+
 /// What the Python package does is refused in one line that says where it is.
 #[test]
 fn learning_is_in_the_python_package() {
@@ -491,6 +531,7 @@ fn man_pages_for_every_command() {
         "-compare",
         "-completions",
         "-detach",
+        "-docs",
         "-doctor",
         "-evaluate",
         "-explain",
@@ -513,7 +554,23 @@ fn man_pages_for_every_command() {
     ];
     assert_eq!(names, commands.map(|c| format!("queuewright{c}.1")));
     let page = fs::read_to_string(dir.path().join("pages/queuewright-compare.1")).expect("a page");
-    assert!(page.contains(".SH OPTIONS") && page.contains("Examples:"), "{page}");
+    for section in [".SH OPTIONS", ".SH EXAMPLES", ".SH \"EXIT STATUS\"", ".SH FILES", ".SH \"SEE ALSO\""] {
+        assert!(page.contains(section), "{section}: {page}");
+    }
+    // Each names others that there are, itself not, and nothing is said twice.
+    for name in &names {
+        let page = fs::read_to_string(dir.path().join("pages").join(name)).expect("a page");
+        let (_, also) = page.split_once("SEE ALSO").expect("a section");
+        let others: Vec<_> = also.split("\\fB").skip(1).filter_map(|rest| rest.split_once("\\fR(")).collect();
+        assert!(others.len() >= 2 || name == "queuewright-completions.1", "{name}: {also}");
+        for (other, section) in others {
+            let other = format!("{}.1", other.replace("\\-", "-"));
+            assert!(
+                names.contains(&other) == other.starts_with("queuewright") && &other != name,
+                "{name}: {other}{section}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -1156,6 +1213,8 @@ fn what_is_installed_is_uninstalled() {
         "usr/share/bash-completion/completions/queuewright",
         "usr/share/zsh/site-functions/_queuewright",
         "usr/share/fish/vendor_completions.d/queuewright.fish",
+        "usr/share/doc/queuewright/index.html",
+        "usr/share/doc/queuewright/docs/linux.html",
         "usr/lib/tc/queuewright.so",
         "usr/lib/tc/q_qw_codel.so",
         "usr/lib/tc/q_bpf_fq_codel.so",

@@ -38,7 +38,7 @@ pub use maps::Stats;
 pub use names::{called, quoted, safe, with_name};
 pub use objects::{Host, names, verify};
 pub use port::{LEAST_RATE, Port};
-pub use record::{Change, Learned, Record, Stage, attached, broken, record, records};
+pub use record::{Change, Learned, PINS, RUN, Record, Stage, attached, broken, record, records};
 pub use repair::{Fault, faults, repair};
 pub use shares::keep;
 pub use status::{Class, Queue, Status, Variable, status, statuses, variables};

@@ -20,8 +20,10 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const RUN: &str = "/run/queuewright";
-pub(crate) const PINS: &str = "/sys/fs/bpf/queuewright";
+/// The folder of the records of what is attached.
+pub const RUN: &str = "/run/queuewright";
+/// The folder of its maps, programs and links.
+pub const PINS: &str = "/sys/fs/bpf/queuewright";
 pub(crate) const BPF_FILE_SYSTEM: &str = "/sys/fs/bpf";
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FS: u64 = 0xcafe_4a11;

@@ -18,4 +18,4 @@ mod thin;
 pub use answer::{FEW, UNHEARD_MOS, UNNOTICED_PAGE_S, UNNOTICED_SHARE, UNNOTICED_STALL_S, answer};
 pub use folder::{Error, Folder, file_name, new_folder, replace};
 pub use html::html;
-pub use table::{TableStyle, table, table_of};
+pub use table::{TableStyle, table, table_of, words};

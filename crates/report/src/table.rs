@@ -128,6 +128,15 @@ fn bare(color: bool) -> Table {
     table
 }
 
+/// A table of words, whose columns are as wide as `width` lets them: its first row is the header.
+pub fn words(rows: Vec<Vec<String>>, width: u16) -> String {
+    let mut table = bare(false);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    let mut rows = rows.into_iter();
+    table.set_header(rows.next().unwrap_or_default()).add_rows(rows);
+    lines(&table)
+}
+
 fn lines(table: &Table) -> String {
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().into()).collect();
     lines.join("\n")
