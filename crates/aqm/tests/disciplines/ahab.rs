@@ -342,32 +342,39 @@ fn a_hundred_thousand_mice_do_not_hide_an_elephant() {
     assert!(mice[1] * 100 < mice[0], "{mice:?}");
 }
 
-/// A link that takes ten packets of 1,514 bytes each millisecond has 121.12 Mbit/s, wherever in a lot the queue was empty; a
-/// lot behind which nothing waits tells nothing, and neither does the time after it.
+/// A link that takes ten packets of 1,514 bytes each millisecond has 121.12 Mbit/s, of which AHAB uses 98 %, wherever in a lot
+/// the queue was empty; a lot behind which nothing waits tells nothing, and neither does the time after it.
 #[test]
 fn a_lot_counts_whole() {
     for empties in [None, Some(1), Some(5), Some(9)] {
         let mut host = Host::new(&spec("ahab", &[]), 0, 0);
+        let mut flow = 0;
         for ms in 0..200 {
             let now = ms * MS;
             for i in 0..10 {
                 // The rest of the lot comes when what waited has gone, and one more with its last.
-                if i == 0 {
-                    (host.queue.packets..empties.unwrap_or(11)).for_each(|_| drop(host.arrive(now, 1514, 0, 0)));
-                } else if empties == Some(i) {
-                    (i..11).for_each(|_| drop(host.arrive(now, 1514, 0, 0)));
+                let wanted = match empties {
+                    _ if i == 0 => empties.unwrap_or(11),
+                    Some(at) if at == i => 11 - i,
+                    _ => 0,
+                };
+                // Each of a flow of its own, none of which is throttled.
+                for _ in host.queue.packets..wanted {
+                    flow += 1;
+                    host.arrive(now, 1514, flow, 0);
                 }
                 host.transmit(now, |_| {});
             }
             assert_eq!(host.queue.packets, 1, "what waits for the next lot");
         }
         let measured = host.discipline.probe(2);
-        assert!((measured - 121.12).abs() < 0.02, "empty after {empties:?}: {measured}");
+        assert!((measured - 0.98 * 121.12).abs() < 0.02, "empty after {empties:?}: {measured}");
         for ms in 200..400 {
             while host.queue.packets > 0 {
                 host.transmit(ms * MS, |_| {});
             }
-            host.arrive(ms * MS, 1514, 0, 0);
+            flow += 1;
+            host.arrive(ms * MS, 1514, flow, 0);
         }
         assert_eq!(host.discipline.probe(2), measured, "what leaves nothing behind told something");
     }
