@@ -30,3 +30,11 @@ fn every_page_is_on_the_list() {
     assert!(there.len() > 30, "{there:?}");
     assert_eq!(listed, there);
 }
+
+/// The version stands in Cargo.toml; who cites reads it elsewhere.
+#[test]
+fn the_version_is_one() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let cited = fs::read_to_string(root.join("CITATION.cff")).expect("the file");
+    assert!(cited.contains(concat!("\nversion: ", env!("CARGO_PKG_VERSION"), "\n")), "{cited}");
+}
