@@ -1,6 +1,6 @@
 //! The list of pages in docs/README.md.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -37,4 +37,52 @@ fn the_version_is_one() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let cited = fs::read_to_string(root.join("CITATION.cff")).expect("the file");
     assert!(cited.contains(concat!("\nversion: ", env!("CARGO_PKG_VERSION"), "\n")), "{cited}");
+}
+
+type Uses = BTreeMap<String, BTreeSet<String>>;
+
+/// Which of our crates each uses, by the manifests: names without `queuewright-`.
+fn uses(crates: &Path) -> Uses {
+    let ours = |name: &str| name.strip_prefix("queuewright-").unwrap_or(name).to_string();
+    let mut all = Uses::new();
+    for entry in fs::read_dir(crates).expect("the crates") {
+        let text = fs::read_to_string(entry.expect("an entry").path().join("Cargo.toml")).expect("a manifest");
+        let name = text.lines().find_map(|l| l.strip_prefix("name = \"")).expect("a name").trim_end_matches('"');
+        let (_, below) = text.split_once("\n[dependencies]\n").unwrap_or_default();
+        let below = below.lines().take_while(|line| !line.starts_with('['));
+        let named = below.filter_map(|line| line.split([' ', '.']).next()).filter(|n| n.starts_with("queuewright"));
+        all.insert(ours(name), named.map(ours).collect());
+    }
+    all
+}
+
+/// What a crate uses by a way of two or more.
+fn by_a_longer_way(all: &Uses, from: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut to_do: Vec<&String> = all[from].iter().collect();
+    while let Some(next) = to_do.pop() {
+        for further in &all[next] {
+            if found.insert(further.clone()) {
+                to_do.push(further);
+            }
+        }
+    }
+    found
+}
+
+/// The map of the crates has each use that has no longer way, and no other.
+#[test]
+fn the_map_is_that_of_the_manifests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let all = uses(&root.join("crates"));
+    let mut right = BTreeSet::new();
+    for (from, to) in &all {
+        let longer = by_a_longer_way(&all, from);
+        right.extend(to.iter().filter(|to| !longer.contains(*to)).map(|to| format!("{from} --> {to}")));
+    }
+    assert!(right.len() > 10, "{right:?}");
+    let page = fs::read_to_string(root.join("docs/architecture.md")).expect("the page");
+    let drawn: BTreeSet<String> =
+        page.lines().map(str::trim).filter(|line| line.contains(" --> ")).map(String::from).collect();
+    assert_eq!(drawn, right);
 }
