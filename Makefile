@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 # Where `make install` puts the program, its man pages and its completions.
 PREFIX ?= $(HOME)/.local
+BOOK = $(DESTDIR)$(PREFIX)/share/doc/queuewright/html
 # What is printed, to a file of its own.
 PUT = $(SUDO) install -Dm644 /dev/stdin
 DEMO := examples/home.toml
@@ -69,13 +70,14 @@ book: ## The book of all pages, to read and search without a network, in build/b
 
 dist: ## The files of a release in build/dist: wheel, Debian package, book, sources, checksums
 	@scripts/setup python
+	@scripts/setup dist
 	@scripts/dist
 
 man: ## Write the man pages to build/man
 	@scripts/setup build
 	$(CARGO) run --release --locked -q -p queuewright -- man build/man
 
-install: man ## Install program, man pages, completions and the book if it is made under PREFIX (SUDO=sudo: as root, but build as you)
+install: man ## Install program, man pages, completions and, if made, the book under PREFIX (SUDO=sudo: as root, but build as you)
 	$(SUDO) install -Dsm755 $(QW) $(DESTDIR)$(PREFIX)/bin/queuewright
 	$(SUDO) install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man1 build/man/*.1
 ifneq ($(filter /usr /usr/local,$(PREFIX)),)
@@ -84,8 +86,9 @@ ifneq ($(filter /usr /usr/local,$(PREFIX)),)
 else
 	@echo 'without queuewright@.service: systemd looks below /usr/local and /usr alone (PREFIX=/usr/local SUDO=sudo)'
 endif
-	if [[ -d build/book/html ]]; then cd build/book/html && find . -type f -exec \
-		$(SUDO) install -Dm644 -- {} $(DESTDIR)$(PREFIX)/share/doc/queuewright/{} \;; fi
+	@[[ -d build/book/html ]] || echo 'without the book: make book makes it'
+	[[ ! -d build/book/html ]] || { $(SUDO) rm -rf "$(BOOK)" && $(SUDO) mkdir -p "$(BOOK)" && \
+		tar -C build/book/html -c . | $(SUDO) tar -x --no-same-owner -C "$(BOOK)"; }
 	$(QW) completions bash | $(PUT) $(DESTDIR)$(PREFIX)/share/bash-completion/completions/queuewright
 	$(QW) completions zsh | $(PUT) $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_queuewright
 	$(QW) completions fish | $(PUT) $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/queuewright.fish
@@ -124,7 +127,7 @@ uninstall: ## Remove what install, install-tc and install-module put there, with
 		for version in $$built; do echo "DKMS has the module: dkms remove queuewright/$$version --all, and try again" >&2; done; \
 		[[ ! $$built ]]
 	@$(SUDO) rm -fv $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%) $(PLUGINS:%=$(DESTDIR)$(TC_LIB)/%)
-	@$(SUDO) rm -rf $(DESTDIR)$(PREFIX)/share/doc/queuewright
+	@$(SUDO) rm -rf "$(BOOK)"
 	@# Of any version.
 	@for at in $(DESTDIR)/usr/src/queuewright-[0-9]*; do [[ -d $$at && ! -L $$at ]] || continue; \
 		$(SUDO) rm -fv $(SOURCES:%=$$at/%); \

@@ -36,8 +36,8 @@ struct qw_service {
 	qw_u64 rate; /* bytes/s, average over about four windows; 0: unknown */
 	qw_u64 busy_ns; /* in this window */
 	qw_u64 bytes; /* that the link took in busy_ns */
-	qw_u64 last_ns; /* last departure */
-	qw_u32 last; /* bytes that left then, and QW_SERVICE_WAITS */
+	qw_u64 last_ns; /* last departure: the last lot's */
+	qw_u32 last; /* bytes of the last lot, and QW_SERVICE_WAITS */
 	qw_u32 lots; /* in this window */
 };
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where results go without `--out`.
-const BASE: &str = "queuewright-advice";
+pub const BASE: &str = "queuewright-advice";
 /// In the folder: what was asked, every run, and the scenario that it is about, if it is.
 const ASKED: &str = "asked.json";
 const RUNS: &str = "runs.jsonl";

@@ -112,14 +112,14 @@ pub fn explain(name: &str) -> Result<String, String> {
         let (about, source) = (kind.info().about, kind.info().source);
         let (flag, key) = if kind.needs_rate() { (":20mbit", " with `rate = \"20mbit\"`") } else { ("", "") };
         return Ok(format!(
-            "# {name}\n\nTCP congestion control: {about}.\nSource: {source}.\n\n\
+            "# {name}\n\nTCP congestion control: {about}.\n\nSource: {source}.\n\n\
              Use it as `--flows 10x{name}{flag}`, or in a scenario file as `cca = \"{name}\"`{key}.\n"
         ));
     }
     if let Some(preset) = PRESETS.iter().find(|p| p.name == name) {
         let (about, source) = (preset.about, preset.source);
         return Ok(format!(
-            "# {name}\n\nA mix of congestion controls: {about}.\nSource: {source}.\n\n\
+            "# {name}\n\nA mix of congestion controls: {about}.\n\nSource: {source}.\n\n\
              Each flow draws its own; results are grouped by congestion control.\n\
              Use it as `--flows 100x{name}`, or in a scenario file as `cca = \"{name}\"`.\n"
         ));

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, process};
 
 /// The folder of results.
-pub const RESULTS: &str = "queuewright-results";
+pub const BASE: &str = "queuewright-results";
 
 /// Makes the scenario's runs, prints a table or JSON, and writes the folder unless
 /// only JSON was asked for. What has finished is kept, whatever happens to the rest.
@@ -36,7 +36,7 @@ pub fn compare(
     let mut kept = match (&output.out, output.json) {
         (None, true) => RunStore::Memory(BTreeMap::new()),
         (out, _) => {
-            let base = out.as_deref().unwrap_or(Path::new(RESULTS));
+            let base = out.as_deref().unwrap_or(Path::new(BASE));
             let name = scenario.name.as_deref().unwrap_or(called);
             RunStore::Folder(Box::new(folder(base, scenario, name, &header, specs.len())?))
         }

@@ -4,19 +4,17 @@ use crate::Failure;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where the book lies: beside this program where `make install` has put both, or in the sources that it was built in.
-const INSTALLED: &str = "../share/doc/queuewright/index.html";
-const BUILT: &str = "../../build/book/html/index.html";
+/// Where the book lies from the program on: where `make install` has put both, or in the sources that it was built in.
+const BESIDE: [&str; 2] = ["../share/doc/queuewright/html", "../../build/book/html"];
+/// Where it is looked for besides: Python's package has no program of its own.
+const ELSEWHERE: [&str; 2] = ["/usr/local/share/doc/queuewright/html", "/usr/share/doc/queuewright/html"];
 
 /// Prints where the book is, and opens it unless only that was asked for.
 pub fn docs(print: bool) -> Result<(), Failure> {
     let me = std::env::current_exe().and_then(|path| path.canonicalize());
     let me = me.map_err(|e| Failure::Run(format!("this program's own place: {e}")))?;
     let Some(book) = book(me.parent().unwrap_or(Path::new("/"))) else {
-        return Err(Failure::Input(format!(
-            "no book beside {}: in Queuewright's sources, make book (and make install)",
-            me.display()
-        )));
+        return Err(Failure::Input("there is no book: in Queuewright's sources, make book and make install".into()));
     };
     crate::print(&format!("{}\n", book.display()))?;
     if print {
@@ -34,5 +32,8 @@ pub fn docs(print: bool) -> Result<(), Failure> {
 }
 
 fn book(folder: &Path) -> Option<PathBuf> {
-    [INSTALLED, BUILT].iter().find_map(|at| folder.join(at).canonicalize().ok())
+    let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/share/doc/queuewright/html"));
+    let beside = BESIDE.iter().map(|at| folder.join(at)).chain(home);
+    let all = beside.chain(ELSEWHERE.iter().map(PathBuf::from));
+    all.map(|at| at.join("index.html")).find_map(|book| book.canonicalize().ok())
 }

@@ -155,7 +155,9 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::List(l) => print(&if l.json { catalog::list_json() } else { catalog::list() }),
         Command::Explain(e) => {
             let page = catalog::explain(&e.name).map_err(Failure::Input)?;
-            print(&page::shown(&page))
+            // Of a file of one's own it is plain text.
+            let is_plain = queuewright_aqm::own::is_file(&e.name);
+            print(&if is_plain { page } else { page::shown(&page) })
         }
         Command::New(n) => own::new(n.what, &n.name),
         Command::Check(c) if own::is_file(&c.scenario) => own::check(&c.scenario),

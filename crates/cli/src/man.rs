@@ -1,6 +1,6 @@
 //! Man pages: what clap's have, and EXAMPLES, EXIT STATUS, FILES and SEE ALSO.
 
-use crate::compare::RESULTS;
+use crate::{advise, compare, reproduce, suite};
 use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
@@ -9,38 +9,44 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Commands that belong together.
-const SIMULATING: &[&str] = &["compare", "run", "check", "new", "list", "explain"];
-const READING: &[&str] = &["list", "explain", "docs"];
-const ANSWERING: &[&str] = &["advise", "suite", "tune"];
-const JUDGING: &[&str] = &["reproduce", "validate", "packetdrill"];
-const ATTACHING: &[&str] =
-    &["doctor", "attach", "status", "watch", "export", "set", "agent", "keep", "detach"];
-const LEARNING: &[&str] = &["train", "evaluate", "export-policy", "agent"];
-const GROUPS: &[&[&str]] = &[SIMULATING, READING, ANSWERING, JUDGING, ATTACHING, LEARNING];
+/// Commands that belong together: each page names the others of its rows.
+const GROUPS: &[&[&str]] = &[
+    &["compare", "run", "suite", "advise", "list", "check"],
+    &["suite", "reproduce", "tune"],
+    &["advise", "attach", "tune"],
+    &["list", "explain", "check", "new"],
+    &["explain", "docs", "attach"],
+    &["reproduce", "validate", "packetdrill"],
+    &["doctor", "attach", "status", "watch", "export", "set", "agent", "keep", "detach"],
+    &["train", "evaluate", "export-policy", "agent"],
+    &["docs", "completions"],
+];
+/// Those that change or show what is attached.
+const ATTACHED: &[&str] = &["doctor", "attach", "status", "watch", "export", "set", "agent", "keep", "detach"];
 
 /// Files and folders, what they are, and whose.
-const FILES: &[(&str, &str, &[&[&str]])] = &[
-    (
-        RESULTS,
-        "the folder of results: one with a date for each call, and `latest`",
-        &[SIMULATING, ANSWERING, JUDGING],
-    ),
+const FILES: &[(&str, &str, &[&str])] = &[
+    (compare::BASE, "a folder with a date for each call, and `latest`", &["compare", "run"]),
+    (suite::BASE, "a folder with a date for each call, and `latest`", &["suite"]),
+    (advise::BASE, "a folder with a date for each call, and `latest`", &["advise"]),
+    (reproduce::BASE, "a folder with a date for each call, and `latest`", &["reproduce"]),
     (
         "~/.cache/queuewright/own",
-        "disciplines of your own, compiled ($XDG_CACHE_HOME)",
-        &[SIMULATING, ANSWERING],
+        "disciplines of your own, compiled (below $XDG_CACHE_HOME, if that is set)",
+        &["compare", "run", "check", "suite", "advise"],
     ),
-    (RUN, "a record of each attached discipline", &[ATTACHING]),
-    (PINS, "maps, programs and links of attached disciplines", &[ATTACHING]),
     (
-        "/usr/local/lib/systemd/system/queuewright@.service",
-        "attaches at boot (PREFIX of make install)",
-        &[ATTACHING],
+        "build/lab",
+        "in Queuewright's sources, or named by $QUEUEWRIGHT_LAB: what --engine linux boots",
+        &["run", "suite", "validate", "packetdrill"],
     ),
+    (RUN, "a record of each attached discipline", ATTACHED),
+    (PINS, "maps, programs and links of attached disciplines", ATTACHED),
+    ("/etc/queuewright/DEV.conf", "what the unit queuewright@DEV attaches when the device comes", &["attach", "detach"]),
+    ("../share/doc/queuewright/html", "from the program on: the book", &["docs"]),
 ];
 /// Pages of others.
-const OTHERS: &[(&str, &[&[&str]])] = &[("tc(8)", &[ATTACHING]), ("systemctl(1)", &[ATTACHING])];
+const OTHERS: &[(&str, &[&str])] = &[("tc(8)", ATTACHED), ("systemctl(1)", &["attach", "detach"])];
 
 /// A page for the program and one for each command.
 pub fn write(program: &mut Command, folder: &Path) -> io::Result<()> {
@@ -70,7 +76,7 @@ fn part(command: &Command, begins: &str) -> Option<String> {
 fn page(command: &Command, program: &Command, codes: &str) -> io::Result<Vec<u8>> {
     let name = command.get_name();
     let is_program = name == program.get_name();
-    let belongs = |groups: &[&[&str]]| is_program || groups.iter().any(|group| group.contains(&name));
+    let belongs = |commands: &[&str]| is_program || commands.contains(&name);
     let version = program.get_version().unwrap_or_default();
     let man = Man::new(command.clone()).source(format!("Queuewright {version}")).manual("Queuewright");
     let mut out = Vec::new();
@@ -101,7 +107,7 @@ fn page(command: &Command, program: &Command, codes: &str) -> io::Result<Vec<u8>
     }
     rest.control("SH", ["EXIT STATUS"]);
     rest.text([roman(part(command, EXIT_CODES).unwrap_or_else(|| codes.into()))]);
-    let files: Vec<_> = FILES.iter().filter(|(.., groups)| belongs(groups)).collect();
+    let files: Vec<_> = FILES.iter().filter(|(.., commands)| belongs(commands)).collect();
     if !files.is_empty() {
         rest.control("SH", ["FILES"]);
         for (path, what, _) in files {
@@ -118,7 +124,7 @@ fn page(command: &Command, program: &Command, codes: &str) -> io::Result<Vec<u8>
     if is_program {
         also.extend(program.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| ours(c.get_name())));
     }
-    also.extend(OTHERS.iter().filter(|(_, groups)| belongs(groups)).map(|(page, _)| (*page).into()));
+    also.extend(OTHERS.iter().filter(|(_, commands)| belongs(commands)).map(|(page, _)| (*page).into()));
     let mut line: Vec<Inline> = Vec::new();
     for page in &also {
         let (title, section) = page.split_once('(').unwrap_or((page, ""));

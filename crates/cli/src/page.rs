@@ -3,7 +3,7 @@
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::io::{self, IsTerminal};
 use terminal_size::{Width, terminal_size};
-use textwrap::{Options as Wrapping, fill};
+use textwrap::{Options as Wrapping, WordSplitter, fill};
 
 /// Lines are no longer than this where the terminal is wider: they are to be read.
 const WIDEST: u16 = 100;
@@ -14,7 +14,8 @@ pub fn shown(page: &str) -> String {
         return page.into();
     }
     let width = terminal_size().map_or(80, |(Width(columns), _)| columns);
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
     laid_out(page, width.min(WIDEST), plain)
 }
 
@@ -51,13 +52,16 @@ impl Layout {
             Event::Start(Tag::Image { .. }) => self.in_picture = true,
             Event::End(TagEnd::Image) => self.in_picture = false,
             Event::End(TagEnd::Heading(_)) => self.heading(),
+            Event::Start(Tag::CodeBlock(_)) => self.block(),
             Event::Start(Tag::List(first)) => {
                 self.block();
                 self.lists.push(first);
             }
             Event::End(TagEnd::List(_)) => {
                 self.lists.pop();
-                self.blank();
+                if self.lists.is_empty() {
+                    self.blank();
+                }
             }
             Event::Start(Tag::Item) => {
                 self.bullet = Some(match self.lists.last_mut() {
@@ -119,7 +123,8 @@ impl Layout {
         };
         let inside = format!("{outside}{hanging}");
         let first = self.bullet.take().map_or(inside.clone(), |bullet| outside + &bullet);
-        let wrapping = Wrapping::new(self.width).initial_indent(&first).subsequent_indent(&inside);
+        let wrapping = Wrapping::new(self.width).word_splitter(WordSplitter::NoHyphenation);
+        let wrapping = wrapping.initial_indent(&first).subsequent_indent(&inside);
         self.out.push_str(&fill(text.trim(), wrapping));
         self.out.push('\n');
     }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 /// Where results go without `--out`.
-const BASE: &str = "queuewright-reproduced";
+pub const BASE: &str = "queuewright-reproduced";
 /// What a folder remembers of how it was asked for.
 const ASKED: &str = "reproduce.json";
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where results go without `--out`.
-const BASE: &str = "queuewright-suites";
+pub const BASE: &str = "queuewright-suites";
 /// What a folder remembers of how it was asked for.
 const ASKED: &str = "suite.json";
 /// Where its runs are kept.

@@ -59,7 +59,12 @@ impl Lab {
                 (dir.path().to_path_buf(), Some(Arc::new(dir)))
             }
         };
-        let (kernel, modules) = kernel_of(&dir)?;
+        let (mut image, modules) = kernel_of(&dir)?;
+        // The lab's own, unpacked.
+        let own = root.join("vmlinux");
+        if kernel.is_empty() && own.exists() {
+            image = own;
+        }
         for (part, what) in [
             ("agent", "the guest's program"),
             ("trace.bpf.o", "the trace programs"),
@@ -76,7 +81,7 @@ impl Lab {
         known(&root)?;
         Ok(Lab {
             root,
-            kernel,
+            kernel: image,
             modules,
             origin: QdiscOrigin::default(),
             program: None,
@@ -301,13 +306,7 @@ fn kernel_of(dir: &Path) -> Result<(PathBuf, PathBuf), Error> {
     };
     let modules = named.iter().find_map(versions).ok_or_else(|| missing("modules"))?;
     let version = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    // The lab's own is unpacked.
-    let images = [
-        modules.join("vmlinux"),
-        modules.join("vmlinuz"),
-        dir.join(format!("boot/vmlinuz-{version}")),
-        dir.join("vmlinuz"),
-    ];
+    let images = [modules.join("vmlinuz"), dir.join(format!("boot/vmlinuz-{version}")), dir.join("vmlinuz")];
     let image = images.into_iter().find(|p| p.exists()).ok_or_else(|| missing("image (vmlinuz)"))?;
     Ok((image, modules))
 }

@@ -215,16 +215,19 @@ fn keeps_time() {
 fn comes_and_goes(times: usize) {
     let (sender, to) = udp("127.0.0.1:0");
     let traffic = Traffic::begin(move || drop(sender.send_to(&[0; 958], to)));
-    let port = linux::Port { rate: 80_000_000, limit_packets: 100, ..linux::Port::default() };
+    // Half of what comes: packets wait when it is detached.
+    let port = linux::Port { rate: 16_000_000, limit_packets: 100, ..linux::Port::default() };
     let names = ["droptail", "codel", "cp-aqm", "fq-codel", "queuepilot"];
-    let mut packets = 0;
+    let (mut packets, mut waiting) = (0, 0);
     let mut memory = 0;
     let begun = Instant::now();
     for i in 0..times {
         attach("lo", names[i % names.len()], port).unwrap_or_else(|e| panic!("{i}: {e}"));
         if i % 3 == 0 {
             traffic.wait(40);
-            packets += conserves("lo", "in a row").arrived_packets;
+            let s = conserves("lo", "in a row");
+            packets += s.arrived_packets;
+            waiting += s.backlog_packets;
         }
         if i % 10 == 9 {
             // Somebody else's tc: then detach tidies up.
@@ -247,7 +250,7 @@ fn comes_and_goes(times: usize) {
         "machine: {times} times attached and detached in {:.0} s, {packets} packets seen, {lost} kB less memory than after a quarter",
         begun.elapsed().as_secs_f64()
     );
-    assert!(packets > 0, "no packet was seen");
+    assert!(packets > 0 && waiting > 0, "{packets} packets were seen, {waiting} waited");
 }
 
 /// Limits and rate change while packets flow; what waits never exceeds the memory that there is.
@@ -259,7 +262,7 @@ fn changes() {
         attach("lo", name, port).unwrap_or_else(|e| panic!("{e}"));
         let record = linux::record("lo").expect("attached");
         for (i, limit) in [200, 3, 120, 1, 200].into_iter().enumerate() {
-            let set = |p: &mut linux::Port| (p.limit_packets, p.rate) = (limit, 4_000_000 << i);
+            let set = |p: &mut linux::Port| (p.limit_packets, p.rate) = (limit, 1_000_000 << i);
             linux::set(&record, &spec(name), name, i == 3, set).unwrap_or_else(|e| panic!("{e}"));
             traffic.wait(300);
             let s = conserves("lo", name);

@@ -96,10 +96,10 @@ pub fn lab() -> PathBuf {
 /// The lab's kernel.
 pub fn kernel_of(lab: &Path) -> Result<PathBuf, Outcome> {
     let modules = lab.join("kernel/usr/lib/modules");
-    let kernel =
-        fs::read_dir(&modules).into_iter().flatten().flatten().map(|e| e.path().join("vmlinux")).next();
-    kernel
-        .filter(|k| k.exists() && lab.join("guest").exists())
+    let packed = fs::read_dir(&modules).into_iter().flatten().flatten().map(|e| e.path().join("vmlinuz"));
+    let mut images = std::iter::once(lab.join("vmlinux")).chain(packed);
+    images
+        .find(|image| image.exists() && lab.join("guest").exists())
         .ok_or_else(|| Outcome::LeftOut("the lab is not set up: run scripts/setup lab".into()))
 }
 
