@@ -264,7 +264,7 @@ pub static FLOWS: Keys = Keys {
             "cca",
             Or(&[Control, Weights]),
             Says(""),
-            "TCP with this congestion control (`queuewright list` says what each is)",
+            "TCP with this congestion control (`queuewright list` says what each is; `bbr` is version 1)",
         )
         .partly("Linux has no such congestion control"),
     ], Datagrams::KEYS, &[
