@@ -14,7 +14,9 @@ pub fn docs(print: bool) -> Result<(), Failure> {
     let me = std::env::current_exe().and_then(|path| path.canonicalize());
     let me = me.map_err(|e| Failure::Run(format!("this program's own place: {e}")))?;
     let Some(book) = book(me.parent().unwrap_or(Path::new("/"))) else {
-        return Err(Failure::Input("there is no book: in Queuewright's sources, make book and make install".into()));
+        return Err(Failure::Input(
+            "there is no book: in Queuewright's sources, make book and make install".into(),
+        ));
     };
     crate::print(&format!("{}\n", book.display()))?;
     if print {
@@ -32,7 +34,8 @@ pub fn docs(print: bool) -> Result<(), Failure> {
 }
 
 fn book(folder: &Path) -> Option<PathBuf> {
-    let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/share/doc/queuewright/html"));
+    let home =
+        std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/share/doc/queuewright/html"));
     let beside = BESIDE.iter().map(|at| folder.join(at)).chain(home);
     let all = beside.chain(ELSEWHERE.iter().map(PathBuf::from));
     all.map(|at| at.join("index.html")).find_map(|book| book.canonicalize().ok())

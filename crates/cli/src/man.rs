@@ -22,7 +22,8 @@ const GROUPS: &[&[&str]] = &[
     &["docs", "completions"],
 ];
 /// Those that change or show what is attached.
-const ATTACHED: &[&str] = &["doctor", "attach", "status", "watch", "export", "set", "agent", "keep", "detach"];
+const ATTACHED: &[&str] =
+    &["doctor", "attach", "status", "watch", "export", "set", "agent", "keep", "detach"];
 
 /// Files and folders, what they are, and whose.
 const FILES: &[(&str, &str, &[&str])] = &[
@@ -42,7 +43,11 @@ const FILES: &[(&str, &str, &[&str])] = &[
     ),
     (RUN, "a record of each attached discipline", ATTACHED),
     (PINS, "maps, programs and links of attached disciplines", ATTACHED),
-    ("/etc/queuewright/DEV.conf", "what the unit queuewright@DEV attaches when the device comes", &["attach", "detach"]),
+    (
+        "/etc/queuewright/DEV.conf",
+        "what the unit queuewright@DEV attaches when the device comes",
+        &["attach", "detach"],
+    ),
     ("../share/doc/queuewright/html", "from the program on: the book", &["docs"]),
 ];
 /// Pages of others.

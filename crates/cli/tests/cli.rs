@@ -468,7 +468,13 @@ fn the_book_is_found_beside_the_program() {
     let program = bin.join("queuewright");
     fs::copy(env!("CARGO_BIN_EXE_queuewright"), &program).expect("a copy");
     let docs = |args: &[&str]| {
-        Command::new(&program).arg("docs").args(args).env("PATH", &bin).env("HOME", &bin).output().expect("it runs")
+        Command::new(&program)
+            .arg("docs")
+            .args(args)
+            .env("PATH", &bin)
+            .env("HOME", &bin)
+            .output()
+            .expect("it runs")
     };
     // Unless this machine has one installed.
     let none = docs(&["--print"]);
@@ -561,7 +567,8 @@ fn man_pages_for_every_command() {
     }
     // The folder that --out has by default is among the files.
     for command in ["compare", "run", "suite", "advise", "reproduce"] {
-        let page = fs::read_to_string(dir.path().join(format!("pages/queuewright-{command}.1"))).expect("a page");
+        let page =
+            fs::read_to_string(dir.path().join(format!("pages/queuewright-{command}.1"))).expect("a page");
         let (_, default) = page.split_once("own [default: ").expect("--out has a default");
         let default = default.split(']').next().unwrap_or_default();
         let (_, files) = page.split_once(".SH FILES").expect("files");

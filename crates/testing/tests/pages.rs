@@ -46,11 +46,14 @@ fn uses(crates: &Path) -> Uses {
     let ours = |name: &str| name.strip_prefix("queuewright-").unwrap_or(name).to_string();
     let mut all = Uses::new();
     for entry in fs::read_dir(crates).expect("the crates") {
-        let text = fs::read_to_string(entry.expect("an entry").path().join("Cargo.toml")).expect("a manifest");
-        let name = text.lines().find_map(|l| l.strip_prefix("name = \"")).expect("a name").trim_end_matches('"');
+        let text =
+            fs::read_to_string(entry.expect("an entry").path().join("Cargo.toml")).expect("a manifest");
+        let name =
+            text.lines().find_map(|l| l.strip_prefix("name = \"")).expect("a name").trim_end_matches('"');
         let (_, below) = text.split_once("\n[dependencies]\n").unwrap_or_default();
         let below = below.lines().take_while(|line| !line.starts_with('['));
-        let named = below.filter_map(|line| line.split([' ', '.']).next()).filter(|n| n.starts_with("queuewright"));
+        let named =
+            below.filter_map(|line| line.split([' ', '.']).next()).filter(|n| n.starts_with("queuewright"));
         all.insert(ours(name), named.map(ours).collect());
     }
     all
