@@ -36,7 +36,9 @@ fn named_in(source: &Path, root: &Path) -> Vec<PathBuf> {
         // Of an `include`, from the file; else from the package.
         for base in [source.parent().expect("a folder"), package.as_path()] {
             let path = plain(&base.join(word));
-            if path.exists() && !path.starts_with(root.join("crates")) {
+            // What is built is no source.
+            let elsewhere = !["crates", "build"].iter().any(|folder| path.starts_with(root.join(folder)));
+            if path.exists() && elsewhere {
                 found.push(path);
             }
         }
