@@ -48,6 +48,14 @@ pub fn test(
 /// Ends the machine: the kernel does not go on without its first process, whose panic is its end.
 fn inside(guest: impl FnOnce()) {
     mounts();
+    // Until the kernel has measured its processor's clock its timers keep to ticks of 4 ms. With more processors than one
+    // time is the host's, and the clock may be another.
+    if std::thread::available_parallelism().is_ok_and(|n| n.get() == 1) {
+        let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+        queuewright_testing::wait_for("the clock tsc", || {
+            fs::read_to_string(clock).is_ok_and(|name| name == "tsc\n")
+        });
+    }
     guest();
     println!("{PASSED}");
     // The console's last line is to be out.
