@@ -44,7 +44,7 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences an
 	build/venv/bin/python scripts/advisories
 	build/venv/bin/ruff format --check --quiet python docs/notebooks scripts/advisories scripts/book scripts/tune-papers
 	build/venv/bin/ruff check --quiet python docs/notebooks scripts/advisories scripts/book scripts/tune-papers
-	build/venv/bin/codespell
+	git ls-files -z | xargs -0 build/venv/bin/codespell
 	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/setup-kernels scripts/module-matrix scripts/sid scripts/test scripts/wheel scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages scripts/suite-pages scripts/dist .ci/run aqm/tests/check.sh fuzz/run
 
 fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)

@@ -9,6 +9,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+/// Those that change or show what is attached.
+const ATTACHED: &[&str] =
+    &["doctor", "attach", "status", "watch", "export", "set", "agent", "keep", "detach"];
 /// Commands that belong together: each page names the others of its rows.
 const GROUPS: &[&[&str]] = &[
     &["compare", "run", "suite", "advise", "list", "check"],
@@ -17,20 +20,19 @@ const GROUPS: &[&[&str]] = &[
     &["list", "explain", "check", "new"],
     &["explain", "docs", "attach"],
     &["reproduce", "validate", "packetdrill"],
-    &["doctor", "attach", "status", "watch", "export", "set", "agent", "keep", "detach"],
+    ATTACHED,
     &["train", "evaluate", "export-policy", "agent"],
     &["docs", "completions"],
 ];
-/// Those that change or show what is attached.
-const ATTACHED: &[&str] =
-    &["doctor", "attach", "status", "watch", "export", "set", "agent", "keep", "detach"];
 
+/// What a folder of results is.
+const DATED: &str = "a folder with a date for each call, and `latest`";
 /// Files and folders, what they are, and whose.
 const FILES: &[(&str, &str, &[&str])] = &[
-    (compare::BASE, "a folder with a date for each call, and `latest`", &["compare", "run"]),
-    (suite::BASE, "a folder with a date for each call, and `latest`", &["suite"]),
-    (advise::BASE, "a folder with a date for each call, and `latest`", &["advise"]),
-    (reproduce::BASE, "a folder with a date for each call, and `latest`", &["reproduce"]),
+    (compare::BASE, DATED, &["compare", "run"]),
+    (suite::BASE, DATED, &["suite"]),
+    (advise::BASE, DATED, &["advise"]),
+    (reproduce::BASE, DATED, &["reproduce"]),
     (
         "~/.cache/queuewright/own",
         "disciplines of your own, compiled (below $XDG_CACHE_HOME, if that is set)",

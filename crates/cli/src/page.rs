@@ -101,10 +101,15 @@ impl Layout {
         }
     }
 
+    /// Names with hyphens stay whole.
+    fn wrapping<'a>(&self) -> Wrapping<'a> {
+        Wrapping::new(self.width).word_splitter(WordSplitter::NoHyphenation)
+    }
+
     fn heading(&mut self) {
         self.blank();
         let text = std::mem::take(&mut self.text);
-        let lines = fill(&text, self.width);
+        let lines = fill(&text, self.wrapping());
         let (on, off) = if self.plain { ("", "") } else { ("\x1b[1m", "\x1b[0m") };
         self.out.push_str(&format!("{on}{lines}{off}\n\n"));
     }
@@ -123,8 +128,7 @@ impl Layout {
         };
         let inside = format!("{outside}{hanging}");
         let first = self.bullet.take().map_or(inside.clone(), |bullet| outside + &bullet);
-        let wrapping = Wrapping::new(self.width).word_splitter(WordSplitter::NoHyphenation);
-        let wrapping = wrapping.initial_indent(&first).subsequent_indent(&inside);
+        let wrapping = self.wrapping().initial_indent(&first).subsequent_indent(&inside);
         self.out.push_str(&fill(text.trim(), wrapping));
         self.out.push('\n');
     }
