@@ -68,6 +68,8 @@
 	1u /* its connections negotiate exact feedback of marks */
 #define QW_CCA_ECT1 \
 	2u /* with QW_CCA_NEEDS_ECN: sends ECT(1) (RFC 9331), else ECT(0) */
+#define QW_CCA_STAMPS \
+	4u /* reads tx_in_flight, lost and delivered_ce of rate samples and lost packets, which are 0 without it */
 
 /* Congestion states (enum tcp_ca_state). */
 #define QW_CA_OPEN 0u
