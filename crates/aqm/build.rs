@@ -27,7 +27,7 @@ fn headers() {
         .filter(|name| name.ends_with(".h"))
         .collect();
     names.sort();
-    let mut list = String::from("pub(super) static HEADERS: &[(&str, &str)] = &[\n");
+    let mut list = String::from("static HEADERS: &[(&str, &str)] = &[\n");
     for name in names {
         let _ = writeln!(list, "    ({name:?}, include_str!({:?})),", folder.join(&name));
     }

@@ -14,7 +14,7 @@ const SUM: usize = 32;
 const MOST: u64 = 1 << 30;
 
 /// The folder, held open, so that what was looked at is what is used.
-pub(super) struct Folder(File);
+pub(crate) struct Folder(File);
 
 /// Is it this user's, and can nobody else write to it?
 fn is_mine(meta: &Metadata) -> bool {
@@ -84,7 +84,7 @@ fn unique(stem: &str) -> String {
 }
 
 /// A folder to compile in, gone with all that is in it when this is dropped.
-pub(super) struct Work(PathBuf);
+pub(crate) struct Work(PathBuf);
 
 impl Work {
     /// Where temporary files are.

@@ -1,10 +1,9 @@
 //! From the text of a file to its table: by a C compiler, or out of what it made before.
 
-use super::cache::{Folder, Work};
-use super::elf::{Odd, odd};
-use super::table::{Table, hex};
+use crate::cache::{Folder, Work};
+use crate::elf::{Odd, odd};
+use crate::{Form, hex, lower};
 use sha2::{Digest, Sha256};
-use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -12,18 +11,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-include!(concat!(env!("OUT_DIR"), "/headers.rs"));
-
-/// What the file is put into.
-const FRAME: &str = include_str!("own.c");
-/// What `check` puts it into.
-const CHECK: &str = include_str!("check.c");
-/// What the frame includes beside the headers.
-const TABLE: (&str, &str) = ("table.h", include_str!("table.h"));
-/// As the program's own disciplines are compiled, but that nothing of the machine can be included; and what is a mistake in any case
+/// As what comes with the program is compiled, but that nothing of the machine can be included; and what is a mistake in any case
 /// is an error.
 const FLAGS: [&str; 6] = ["-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-nostartfiles", "-Wl,-z,defs"];
 /// For `check`.
@@ -61,39 +51,43 @@ const COMPILE_BYTES: u64 = 4 << 30;
 const OBJECT_BYTES: u64 = 256 << 20;
 
 /// A path in words of C, and of people.
-pub(super) fn shown(path: &str) -> String {
+pub fn shown(path: &str) -> String {
     path.chars().map(|c| if c.is_control() || c == '"' || c == '\\' { '?' } else { c }).collect()
 }
 
 /// Is `qw_NAME` a name that the headers or the frames have already?
-pub(super) fn has_structure(name: &str) -> bool {
-    static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-        let texts = HEADERS.iter().chain([&TABLE]).map(|(_, text)| *text).chain([FRAME, CHECK]);
-        texts.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')).collect()
-    });
-    ["", "_params"].iter().any(|end| WORDS.contains(&*format!("qw_{name}{end}")))
+pub(crate) fn has_structure(form: &Form, name: &str) -> bool {
+    let headers = (form.headers)();
+    let texts = headers.iter().map(|(_, text)| *text).chain([form.table.1, form.frame, form.check]);
+    let mut words = texts.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    let taken = ["", "_params"].map(|end| format!("qw_{name}{end}"));
+    words.any(|word| taken.iter().any(|name| name == word))
 }
 
 /// The table of a file that is named so.
-pub(super) fn table(path: &str, name: &str, text: &str) -> Result<&'static Table, String> {
+///
+/// # Safety
+/// The frame defines `qw_own` as a `T`.
+pub(crate) unsafe fn table<T>(form: &Form, path: &str, name: &str, text: &str) -> Result<&'static T, String> {
     let compiler = compiler();
-    let hash = hash(&compiler, &version(&compiler)?, name, text);
+    let hash = hash(form, &compiler, &version(&compiler)?, name, text);
     let folder = Folder::open();
     let file = format!("{hash}.so");
     // What does not load is made anew.
     if let Some(kept) = folder.as_ref().and_then(|f| f.kept(&file))
-        && let Ok(table) = open(&kept)
+        // SAFETY: the hash in its name has seen to it that it is what that frame made.
+        && let Ok(table) = unsafe { open(&kept) }
     {
         return Ok(table);
     }
     let work = Work::new()?;
-    let made = compile(&compiler, &work, FRAME, &FLAGS, path, name, text)?;
+    let made = compile(form, &compiler, &work, false, path, name, text)?;
     let object = std::fs::read(&made).map_err(|e| format!("what it was compiled to cannot be read: {e}"))?;
     if let Some(odd) = odd(&object) {
         let what = match odd {
             Odd::Variables(_) => format!(
                 "it has variables of its own (static, or outside of all functions); what it remembers belongs in struct qw_{}",
-                name.replace('-', "_")
+                lower(name)
             ),
             Odd::Constructor(_) => "it has code that runs when it is loaded; qw_..._init() begins".into(),
             Odd::Calls(function) => format!("it calls {function}: it has no library"),
@@ -102,18 +96,20 @@ pub(super) fn table(path: &str, name: &str, text: &str) -> Result<&'static Table
     }
     // A folder from which nothing may be run keeps nothing.
     match folder.as_ref().and_then(|f| f.keep(&object, &file)) {
-        Some(kept) => open(&kept).or_else(|_| open(&made)),
-        None => open(&made),
+        // SAFETY: the frame has just been compiled.
+        Some(kept) => unsafe { open(&kept).or_else(|_| open(&made)) },
+        // SAFETY: as above.
+        None => unsafe { open(&made) },
     }
 }
 
-/// What random operations say of it, in a process of its own: how many packets passed, were marked and dropped.
+/// What random operations say of it, in a process of its own: what came of them, in words.
 ///
 /// # Errors
 /// What the compiler warns of, and the first thing that went wrong.
-pub(super) fn check(path: &str, name: &str, text: &str) -> Result<String, String> {
+pub(crate) fn check(form: &Form, path: &str, name: &str, text: &str) -> Result<String, String> {
     let work = Work::new()?;
-    let program = compile(&compiler(), &work, CHECK, &STRICT, path, name, text)?;
+    let program = compile(form, &compiler(), &work, true, path, name, text)?;
     let mut command = Command::new(&program);
     command
         .args(["0", &SEQUENCES.to_string(), &CHECK_S.to_string()])
@@ -236,7 +232,7 @@ fn version(compiler: &[String]) -> Result<Vec<u8>, String> {
 }
 
 /// What decides what is made, hexadecimal.
-fn hash(compiler: &[String], version: &[u8], name: &str, text: &str) -> String {
+fn hash(form: &Form, compiler: &[String], version: &[u8], name: &str, text: &str) -> String {
     let mut hash = Sha256::new();
     // With their lengths, so that none runs into the next.
     let mut add = |bytes: &[u8]| {
@@ -247,8 +243,8 @@ fn hash(compiler: &[String], version: &[u8], name: &str, text: &str) -> String {
     compiler.iter().for_each(|word| add(word.as_bytes()));
     add(version);
     COMMON.iter().chain(&FLAGS).for_each(|flag| add(flag.as_bytes()));
-    add(FRAME.as_bytes());
-    for (name, text) in HEADERS.iter().chain([&TABLE]) {
+    add(form.frame.as_bytes());
+    for (name, text) in (form.headers)().into_iter().chain([form.table]) {
         add(name.as_bytes());
         add(text.as_bytes());
     }
@@ -259,7 +255,7 @@ fn hash(compiler: &[String], version: &[u8], name: &str, text: &str) -> String {
 
 /// A frame with the file in it.
 fn framed(frame: &str, path: &str, name: &str, text: &str) -> String {
-    let name = name.replace('-', "_");
+    let name = lower(name);
     let end = text.lines().count().max(1).to_string();
     let filled = |part: &str| {
         part.replace("@x@", &name)
@@ -275,10 +271,10 @@ fn framed(frame: &str, path: &str, name: &str, text: &str) -> String {
 
 /// Compiles it in a frame, in a folder of its own, where the headers are, too: what that made.
 fn compile(
+    form: &Form,
     compiler: &[String],
     work: &Work,
-    frame: &str,
-    flags: &[&str],
+    checks: bool,
     path: &str,
     name: &str,
     text: &str,
@@ -287,9 +283,10 @@ fn compile(
         std::fs::write(work.path().join(name), text)
             .map_err(|e| format!("{}: it cannot be compiled: {e}", shown(path)))
     };
-    for (name, text) in HEADERS.iter().chain([&TABLE]) {
+    for (name, text) in (form.headers)().into_iter().chain([form.table]) {
         write(name, text)?;
     }
+    let (frame, flags) = if checks { (form.check, &STRICT) } else { (form.frame, &FLAGS) };
     write("own.c", &framed(frame, path, name, text))?;
     let mut command = command(compiler);
     command.args(COMMON).args(flags).args(["own.c", "-o", "own.so"]).current_dir(work.path());
@@ -297,7 +294,7 @@ fn compile(
         run(&mut command, work, COMPILE_WITHIN, Some(COMPILE_BYTES)).map_err(|e| not_run(compiler, &e))?;
     match ended {
         Some(ended) if ended.success() => {}
-        Some(_) => return Err(first_error(&wrong)),
+        Some(_) => return Err(first_error(form, &wrong)),
         None => {
             let (path, s) = (shown(path), COMPILE_WITHIN.as_secs());
             return Err(format!("{path}: the C compiler has not come to an end within {s} s"));
@@ -308,17 +305,19 @@ fn compile(
     // Where it is known by its hash, what is elsewhere must not change it.
     let read = String::from_utf8_lossy(&read);
     // What clang does not sanitize is no part of it.
-    let part = |name: &&str| name.contains('/') && !(frame == CHECK && name.ends_with("san_ignorelist.txt"));
+    let part = |name: &&str| name.contains('/') && !(checks && name.ends_with("san_ignorelist.txt"));
     if let Some(other) = read.split_whitespace().find(part) {
-        return Err(format!("{}: it includes {}; {MAY_INCLUDE}", shown(path), shown(other)));
+        return Err(format!("{}: it includes {}; {}", shown(path), shown(other), may_include(form)));
     }
     Ok(work.path().join("own.so"))
 }
 
-const MAY_INCLUDE: &str = "it may include what comes with the program, such as \"qw.h\", \"dice.h\" or \"codel.h\", and nothing else";
+fn may_include(form: &Form) -> String {
+    format!("it may include what comes with the program, such as {}, and nothing else", form.such_as)
+}
 
 /// The compiler's first error in a line, and how many there are.
-fn first_error(said: &str) -> String {
+fn first_error(form: &Form, said: &str) -> String {
     // What a linker says names no file of his.
     let error = |l: &'_ str| -> Option<usize> { l.find(": fatal error: ").or(l.find(": error: ")) };
     let errors: Vec<(&str, &str)> = said
@@ -349,14 +348,17 @@ fn first_error(said: &str) -> String {
     // gcc's words, for "" and for <>, and clang's.
     let nowhere = ["No such file or directory", "no include path in which to search", "file not found"];
     let include = match nowhere.iter().any(|words| what.contains(words)) {
-        true => format!("; {MAY_INCLUDE}"),
+        true => format!("; {}", may_include(form)),
         false => String::new(),
     };
     format!("{place}: {}{include}{more}", what.trim_matches('"'))
 }
 
 /// Loads a shared object for good.
-fn open(path: &Path) -> Result<&'static Table, String> {
+///
+/// # Safety
+/// What it defines as `qw_own` is a `T`.
+unsafe fn open<T>(path: &Path) -> Result<&'static T, String> {
     let c_path = CString::new(path.as_os_str().as_bytes()).map_err(|_| "its path has a NUL")?;
     // SAFETY: a C string. It runs what the file has to run when it is loaded, which who named it asked for.
     let handle = unsafe { libc::dlopen(c_path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
@@ -372,6 +374,6 @@ fn open(path: &Path) -> Result<&'static Table, String> {
         };
         return Err(format!("what it was compiled to cannot be loaded: {why}"));
     }
-    // SAFETY: the frame defines it so, which the hash in its name has seen to.
-    Ok(unsafe { &*found.cast::<Table>() })
+    // SAFETY: the caller says so.
+    Ok(unsafe { &*found.cast::<T>() })
 }

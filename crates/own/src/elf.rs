@@ -1,5 +1,5 @@
 //! What a shared object has beside functions and constants: variables beside those of an instance would let runs of one scenario disturb
-//! one another; code that runs when it is loaded, and functions of libraries, are nothing that a queue manager needs.
+//! one another; code that runs when it is loaded, and functions of libraries, are nothing that a queue manager or a congestion control needs.
 
 /// A number of a header's, of 2, 4 or 8 bytes.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
@@ -14,7 +14,7 @@ fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
 
 /// What it should not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Odd {
+pub(crate) enum Odd {
     /// A section that can be written to.
     Variables(String),
     /// A section of code that runs when it is loaded.
@@ -40,7 +40,7 @@ const COMPILERS: [&str; 9] = [
 ];
 
 /// The first thing that it should not have; none: there is none, or it is no ELF of 64 bits.
-pub(super) fn odd(object: &[u8]) -> Option<Odd> {
+pub(crate) fn odd(object: &[u8]) -> Option<Odd> {
     const WRITE: u64 = 1;
     const ALLOC: u64 = 2;
     /// The type of the section with the symbols that the loader looks at.

@@ -1,6 +1,7 @@
-//! The structures of `own/table.h`, and how hashes are written.
+//! The structures of `own/table.h`.
 
 use crate::{Packet, Queue, Verdict};
+use queuewright_own::Shown;
 use std::ffi::{c_char, c_int};
 
 /// Any instance, in C's hands.
@@ -32,13 +33,6 @@ pub(super) struct Help {
 
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Shown {
-    pub(super) name: *const c_char,
-    pub(super) unit: *const c_char,
-}
-
-#[derive(Debug)]
-#[repr(C)]
 pub(crate) struct Table {
     pub(super) size: u64,
     pub(super) params_at: u64,
@@ -61,8 +55,3 @@ pub(crate) struct Table {
 unsafe impl Sync for Table {}
 // SAFETY: as above.
 unsafe impl Send for Table {}
-
-/// Bytes in hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
