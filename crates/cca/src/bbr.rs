@@ -191,6 +191,12 @@ impl Bbr {
         b
     }
 
+    /// The smallest burst that the sender builds, packets.
+    #[inline]
+    pub fn min_tso_segs(c: &Conn) -> u32 {
+        if c.pacing_rate < MIN_TSO_RATE { 1 } else { 2 }
+    }
+
     /// What it is doing.
     pub fn mode(&self) -> Mode {
         self.mode
@@ -687,8 +693,8 @@ impl Control for Bbr {
 
     /// The smallest burst the sender builds, packets.
     #[inline]
-    fn min_tso_segs(c: &Conn) -> u32 {
-        if c.pacing_rate < MIN_TSO_RATE { 1 } else { 2 }
+    fn min_tso_segs(&mut self, c: &mut Conn) -> u32 {
+        Bbr::min_tso_segs(c)
     }
 
     /// One ACK: updates the model of the path, then the pacing rate and the window.

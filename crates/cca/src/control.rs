@@ -1,5 +1,6 @@
 //! What a congestion control is: Linux's `tcp_congestion_ops` with Linux's defaults, what there is to say of it, and the list's macro.
 
+use crate::hosted::{Hosted, Lost, Wants};
 use crate::{CaState, Clock, Conn, Event, Flavour, RateSample};
 
 /// What there is to say of a congestion control.
@@ -18,6 +19,8 @@ pub struct Info {
     /// Works only where queues mark (`TCP_CONG_NEEDS_ECN`): its connections negotiate ECN, its receivers
     /// echo every segment's mark, and all it sends is ECN-capable, retransmissions too.
     pub needs_ecn: bool,
+    /// With that: its packets say ECT(1) (RFC 9331), not ECT(0).
+    pub ect1: bool,
     /// Sends at a rate that its user sets ([`Control::set_rate`]).
     pub needs_rate: bool,
     /// Controls cwnd and pacing itself ([`Control::cong_control`]), in place of PRR and congestion avoidance.
@@ -35,6 +38,7 @@ impl Info {
         linux: None,
         ns3: false,
         needs_ecn: false,
+        ect1: false,
         needs_rate: false,
         own_control: false,
         buffered_windows: 2,
@@ -58,6 +62,29 @@ pub trait Control: Sized {
     /// `init`: on an established connection, with the handshake's round-trip time already in `c`.
     fn start(flavour: Flavour, c: &mut Conn, now_ns: u64) -> Self;
 
+    /// One whose connection is not yet established; [`Control::start`] makes another.
+    fn unopened(flavour: Flavour, c: &mut Conn) -> Self {
+        Self::start(flavour, c, 0)
+    }
+
+    /// It, if it is written in C.
+    fn hosted(&self) -> Option<&Hosted> {
+        None
+    }
+
+    /// What it wants to be told and asked.
+    fn wants(&self) -> Wants {
+        let own = Self::INFO.own_control;
+        Wants {
+            cong_control: own,
+            pkts_acked: !own,
+            in_ack_event: Self::INFO.needs_ecn,
+            min_tso_segs: own,
+            stamps: false,
+            lost: false,
+        }
+    }
+
     /// `ssthresh`: the threshold to set on loss or ECN echo, packets.
     fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32;
 
@@ -77,7 +104,7 @@ pub trait Control: Sized {
 
     /// `in_ack_event`: called on every ACK once it is worked in, before loss is looked for.
     #[inline]
-    fn in_ack_event(&mut self, _c: &Conn) {}
+    fn in_ack_event(&mut self, _c: &mut Conn, _now_ns: u64) {}
 
     /// `undo_cwnd`: the window to restore when a loss was spurious, packets. By default the one before the reduction
     /// (`tcp_reno_undo_cwnd`).
@@ -93,9 +120,12 @@ pub trait Control: Sized {
 
     /// `min_tso_segs`: the smallest burst the sender builds, packets.
     #[inline]
-    fn min_tso_segs(_c: &Conn) -> u32 {
+    fn min_tso_segs(&mut self, _c: &mut Conn) -> u32 {
         2
     }
+
+    /// A packet was marked lost, of those alone that [want](Control::wants) it.
+    fn lost(&mut self, _c: &mut Conn, _lost: &Lost, _now_ns: u64) {}
 
     /// The rate that the user wants (bytes a second), of those that have [`Info::needs_rate`].
     fn set_rate(&mut self, _c: &mut Conn, _rate: u64, _now_ns: u64) {}
@@ -113,10 +143,12 @@ macro_rules! controls {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Kind {
             $(#[doc = concat!("See [`", stringify!($name), "`](crate::", stringify!($name), ").")] $name,)+
+            /// Out of a file of the user's own.
+            Own($crate::own::Mine),
         }
 
         impl Kind {
-            /// Every congestion control, in the order of lists.
+            /// Every congestion control that comes with the program, in the order of lists.
             pub const ALL: [Kind; [$(Kind::$name),+].len()] = [$(Kind::$name),+];
 
             /// What there is to say of it.
@@ -124,6 +156,15 @@ macro_rules! controls {
             pub const fn info(self) -> &'static Info {
                 match self {
                     $(Kind::$name => &<$name as Control>::INFO,)+
+                    Kind::Own(mine) => mine.info(),
+                }
+            }
+
+            /// The file that it is out of.
+            pub const fn own(self) -> Option<&'static $crate::own::Own> {
+                match self {
+                    Kind::Own(mine) => Some(mine.own()),
+                    _ => None,
                 }
             }
 
@@ -152,6 +193,8 @@ macro_rules! controls {
         #[derive(Debug, Clone)]
         pub enum Cca {
             $(#[doc = concat!("See [`", stringify!($name), "`](crate::", stringify!($name), ").")] $name($held),)+
+            /// Out of a file of the user's own.
+            Own($crate::hosted::Hosted),
         }
 
         #[allow(missing_docs)]
@@ -159,6 +202,29 @@ macro_rules! controls {
             pub fn new(kind: Kind, flavour: Flavour, c: &mut Conn, now_ns: u64) -> Cca {
                 match kind {
                     $(Kind::$name => Cca::$name(<$name as Control>::start(flavour, c, now_ns).into()),)+
+                    Kind::Own(mine) => Cca::Own(Hosted::start(mine.info(), mine.own().table, c, now_ns)),
+                }
+            }
+
+            /// One whose connection is not yet established.
+            pub fn unopened(kind: Kind, flavour: Flavour, c: &mut Conn) -> Cca {
+                match kind {
+                    $(Kind::$name => Cca::$name(<$name as Control>::unopened(flavour, c).into()),)+
+                    Kind::Own(mine) => Cca::Own(Hosted::unopened(mine.info(), mine.own().table)),
+                }
+            }
+
+            pub fn wants(&self) -> Wants {
+                match self {
+                    $(Cca::$name(x) => x.wants(),)+
+                    Cca::Own(x) => x.wants(),
+                }
+            }
+
+            pub fn hosted(&self) -> Option<&Hosted> {
+                match self {
+                    $(Cca::$name(x) => x.hosted(),)+
+                    Cca::Own(x) => Some(x),
                 }
             }
 
@@ -167,20 +233,30 @@ macro_rules! controls {
             pub fn has_cong_control(&self) -> bool {
                 match self {
                     $(Cca::$name(_) => const { <$name as Control>::INFO.own_control },)+
+                    Cca::Own(x) => x.wants().cong_control,
                 }
             }
 
             #[inline]
-            pub fn min_tso_segs(&self, c: &Conn) -> u32 {
+            pub fn min_tso_segs(&mut self, c: &mut Conn) -> u32 {
                 match self {
-                    $(Cca::$name(_) => <$name as Control>::min_tso_segs(c),)+
+                    $(Cca::$name(x) => x.min_tso_segs(c),)+
+                    Cca::Own(x) => x.min_tso_segs(c),
                 }
             }
 
             #[inline]
-            pub fn in_ack_event(&mut self, c: &Conn) {
+            pub fn in_ack_event(&mut self, c: &mut Conn, now_ns: u64) {
                 match self {
-                    $(Cca::$name(x) => x.in_ack_event(c),)+
+                    $(Cca::$name(x) => x.in_ack_event(c, now_ns),)+
+                    Cca::Own(x) => x.in_ack_event(c, now_ns),
+                }
+            }
+
+            pub fn lost(&mut self, c: &mut Conn, lost: &Lost, now_ns: u64) {
+                match self {
+                    $(Cca::$name(x) => x.lost(c, lost, now_ns),)+
+                    Cca::Own(x) => x.lost(c, lost, now_ns),
                 }
             }
 
@@ -188,6 +264,7 @@ macro_rules! controls {
             pub fn cong_control(&mut self, c: &mut Conn, rs: &RateSample, now_ns: u64, random: u32) {
                 match self {
                     $(Cca::$name(x) => x.cong_control(c, rs, now_ns, random),)+
+                    Cca::Own(x) => x.cong_control(c, rs, now_ns, random),
                 }
             }
 
@@ -195,6 +272,7 @@ macro_rules! controls {
             pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.cong_avoid(c, acked, now_ns),)+
+                    Cca::Own(x) => x.cong_avoid(c, acked, now_ns),
                 }
             }
 
@@ -202,42 +280,49 @@ macro_rules! controls {
             pub fn pkts_acked(&mut self, c: &mut Conn, acked: u32, rtt_us: u32, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.pkts_acked(c, acked, rtt_us, now_ns),)+
+                    Cca::Own(x) => x.pkts_acked(c, acked, rtt_us, now_ns),
                 }
             }
 
             pub fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32 {
                 match self {
                     $(Cca::$name(x) => x.ssthresh(c, now_ns),)+
+                    Cca::Own(x) => x.ssthresh(c, now_ns),
                 }
             }
 
             pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
                 match self {
                     $(Cca::$name(x) => x.undo_cwnd(c),)+
+                    Cca::Own(x) => x.undo_cwnd(c),
                 }
             }
 
             pub fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.set_state(c, new, now_ns),)+
+                    Cca::Own(x) => x.set_state(c, new, now_ns),
                 }
             }
 
             pub fn event(&mut self, c: &mut Conn, event: Event, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.event(c, event, now_ns),)+
+                    Cca::Own(x) => x.event(c, event, now_ns),
                 }
             }
 
             pub fn set_rate(&mut self, c: &mut Conn, rate: u64, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.set_rate(c, rate, now_ns),)+
+                    Cca::Own(_) => {}
                 }
             }
 
             pub fn opened_before(&mut self, clock: Clock, ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.opened_before(clock, ns),)+
+                    Cca::Own(_) => {}
                 }
             }
         }

@@ -70,7 +70,7 @@ impl Control for Dctcp {
 
     /// An ACK is worked in: once a window, alpha = (1 - g) alpha + g F (RFC 8257 section 3.3 step 7).
     #[inline]
-    fn in_ack_event(&mut self, c: &Conn) {
+    fn in_ack_event(&mut self, c: &mut Conn, _now_ns: u64) {
         if after(self.next_seq, c.snd_una) {
             return;
         }

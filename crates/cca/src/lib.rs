@@ -1,5 +1,5 @@
 //! TCP congestion controls as pure state machines, one file each, behaving as
-//! Linux's modules of the same name do.
+//! Linux's modules of the same name do; and those that are written in C, of the program (`hosted`) and of users ([`own`]).
 //!
 //! A control sees its connection as [`Conn`] (the fields of Linux's `tcp_sock`
 //! that congestion control reads and writes), is told of events through the
@@ -12,10 +12,12 @@ mod brutal;
 mod control;
 mod cubic;
 mod dctcp;
+mod hosted;
 mod htcp;
 mod illinois;
 mod ledbat;
 mod newreno;
+pub mod own;
 mod scalable;
 mod vegas;
 mod veno;
@@ -23,6 +25,7 @@ mod yeah;
 
 pub use bbr::Mode as BbrMode;
 pub use control::{Control, Info, Linux};
+pub use hosted::{Compiled, Fault, Header, Hosted, Lost, Wants};
 
 /// Ticks of Linux's coarse clock a second (`CONFIG_HZ` of Debian's kernels), if not set otherwise.
 pub const HZ: u64 = 250;
@@ -35,6 +38,7 @@ pub fn jiffies(now_ns: u64) -> u32 {
 
 /// Linux's coarse clock, of so many ticks a second (`CONFIG_HZ`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
 pub struct Clock {
     /// 2^(64 + shift) by the length of a tick, rounded up: a product instead of a division, exact below 2^63 ns.
     parts: u64,
@@ -142,9 +146,18 @@ pub enum Event {
     Loss,
 }
 
-/// The connection as its congestion control sees it.
+/// The connection as its congestion control sees it: `struct qw_conn` of `cca/qw_cca.h`, field for field.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub struct Conn {
+    /// Time of the latest delivery (ns).
+    pub delivered_ns: u64,
+    /// Pacing rate, bytes a second; `u64::MAX` before it is known.
+    pub pacing_rate: u64,
+    /// Earliest time the pacer lets the next packet go (`tcp_wstamp_ns`, ns); one in the past means now.
+    pub edt_ns: u64,
+    /// When it last sent data (ns); 0: never.
+    pub last_send_ns: u64,
     /// Congestion window, packets, at least 1.
     pub cwnd: u32,
     /// Fraction of the next increase (`snd_cwnd_cnt`).
@@ -163,8 +176,6 @@ pub struct Conn {
     pub retrans_out: u32,
     /// Most packets in flight in the last window (`max_packets_out`).
     pub max_packets_out: u32,
-    /// The sender was held back by cwnd in the last window.
-    pub is_cwnd_limited: bool,
     /// First unacknowledged segment.
     pub snd_una: u32,
     /// Next segment to be sent for the first time.
@@ -179,18 +190,14 @@ pub struct Conn {
     pub delivered: u32,
     /// Of those, by ACKs that echoed a mark (`delivered_ce`).
     pub delivered_ce: u32,
-    /// Time of the latest delivery (ns).
-    pub delivered_ns: u64,
     /// Packets marked lost so far.
     pub lost: u32,
     /// If not 0: the connection is application-limited until `delivered` passes this.
     pub app_limited: u32,
-    /// Pacing rate, bytes a second; `u64::MAX` before it is known.
-    pub pacing_rate: u64,
+    /// The sender was held back by cwnd in the last window.
+    pub is_cwnd_limited: bool,
     /// The sender spaces packets out at `pacing_rate` (`sk_pacing_status != SK_PACING_NONE`).
     pub pacing: bool,
-    /// Earliest time the pacer lets the next packet go (`tcp_wstamp_ns`, ns); one in the past means now.
-    pub edt_ns: u64,
     /// Congestion state.
     pub ca_state: CaState,
     /// The coarse clock of its host.
@@ -223,6 +230,7 @@ impl Default for Conn {
             pacing_rate: u64::MAX,
             pacing: false,
             edt_ns: 0,
+            last_send_ns: 0,
             ca_state: CaState::Open,
             clock: Clock::default(),
         }
@@ -291,29 +299,39 @@ impl Conn {
     }
 }
 
-/// What one ACK taught about the path (`struct rate_sample`).
+/// What one ACK taught about the path (`struct rate_sample`): `struct qw_rate_sample` of `cca/qw_cca.h`, field for field. "The packet" is
+/// that of the newly delivered ones which was sent last.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
 pub struct RateSample {
-    /// `delivered` when the most recently sent of the newly delivered packets was sent.
-    pub prior_delivered: u32,
     /// Time of the delivery that `prior_delivered` counts (ns); 0: no sample.
     pub prior_ns: u64,
-    /// Packets delivered over `interval_us`; below 0: no valid sample.
-    pub delivered: i32,
     /// Length of the sample, microseconds; below 0: no valid sample.
     pub interval_us: i64,
     /// Round-trip time of the last packet newly (s)acked, microseconds; below 0: unknown.
     pub rtt_us: i64,
+    /// `delivered` when the packet was sent.
+    pub prior_delivered: u32,
+    /// Packets delivered over `interval_us`; below 0: no valid sample.
+    pub delivered: i32,
     /// Packets newly marked lost on this ACK.
     pub losses: u32,
     /// Packets newly acknowledged or SACKed on this ACK.
     pub acked_sacked: u32,
     /// Packets in flight before this ACK.
     pub prior_in_flight: u32,
+    /// Packets in flight when the packet was sent, it included; of controls that want [`Wants::stamps`], as the next two.
+    pub tx_in_flight: u32,
+    /// Packets marked lost since the packet was sent.
+    pub lost: u32,
+    /// Of `delivered`, echoed as marked.
+    pub delivered_ce: u32,
     /// The sample was taken from an application-limited phase.
     pub is_app_limited: bool,
     /// The ACK is likely a delayed one for a single segment (`is_ack_delayed`).
     pub is_ack_delayed: bool,
+    /// It acknowledges a tail loss probe that repaired a loss.
+    pub is_tlp: bool,
 }
 
 /// Choices that differ between TCP flavours.

@@ -29,7 +29,7 @@ impl Clocked {
                 self.c.delivered_ce += n;
                 left -= n;
             }
-            self.dctcp.in_ack_event(&self.c);
+            self.dctcp.in_ack_event(&mut self.c, 0);
             if marked == 0 {
                 self.dctcp.cong_avoid(&mut self.c, n, 0);
             }

@@ -87,6 +87,7 @@ fn live(
                         prior_in_flight,
                         is_app_limited: app_limited,
                         is_ack_delayed: delayed,
+                        ..RateSample::default()
                     };
                     cca.cong_control(&mut c, &rs, now, random);
                     if c.ca_state < CaState::Recovery && acked > 0 {

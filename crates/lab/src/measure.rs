@@ -260,6 +260,7 @@ impl Seen<'_> {
         results::Group {
             name: group.name.clone(),
             cca: group.cca.clone(),
+            cca_file: group.cca_file.clone(),
             flows: members().count() as u32,
             goodput_bps: delivered as f64 * 8.0 / self.window_s(),
             transfers: mine().next().map(|_| Transfers::of(mine().filter(|t| t.start_s >= warm_s))),

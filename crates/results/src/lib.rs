@@ -301,6 +301,9 @@ pub struct Group {
     pub name: String,
     /// Congestion control, or the key of its UDP traffic, such as `cbr`.
     pub cca: String,
+    /// `sha256:` and the SHA-256 of the user's own file that the congestion control is out of; left out for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cca_file: Option<String>,
     /// Number of flows, those that came and went included.
     pub flows: u32,
     /// Sum of the flows' goodput, bits per second.

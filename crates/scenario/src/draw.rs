@@ -157,6 +157,7 @@ impl Scenario {
             groups.extend(kinds.iter().map(|kind| GroupSpec {
                 name: kind.to_string(),
                 cca: kind.to_string(),
+                cca_file: file_of(entry, kind),
                 datagrams,
                 codec,
             }));
@@ -190,6 +191,7 @@ impl Scenario {
                 groups.push(GroupSpec {
                     name: format!("probes of {name}"),
                     cca: Kind::Cubic.name().into(),
+                    cca_file: None,
                     datagrams: false,
                     codec: None,
                 });
@@ -328,6 +330,12 @@ fn kinds(entry: &Flows) -> Vec<&'static str> {
         TrafficModel::Tcp { ccas, .. } => ccas.iter().map(|(kind, _)| kind.name()).collect(),
         TrafficModel::Datagrams(datagrams) => vec![datagrams.name()],
     }
+}
+
+/// What results say of the user's own file that a control is out of.
+fn file_of(entry: &Flows, kind: &str) -> Option<String> {
+    let file = entry.control_files.iter().find(|(of, _)| of.name() == kind);
+    file.map(|(_, file)| format!("sha256:{}", file.sha256))
 }
 
 fn draw_entry(entry: &Flows, seed: u64, index: u32, first_group: u32) -> Vec<FlowSpec> {

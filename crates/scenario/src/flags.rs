@@ -15,6 +15,7 @@ use crate::node::{Node, Value};
 use crate::preset;
 use crate::units::quote;
 use queuewright_cca::Kind;
+use queuewright_cca::own::is_file;
 
 /// A flag, and the key of a file that it stands for.
 #[derive(Debug, Clone, Copy)]
@@ -301,7 +302,7 @@ fn flows(item: Node) -> Result<Node, Error> {
     let brutal = Kind::from_name(kind).is_some_and(Kind::needs_rate);
     if udp.is_none() {
         let names = preset::names();
-        if !names.contains(&kind) {
+        if !names.contains(&kind) && !is_file(kind) {
             let kinds = names.into_iter().chain(Datagrams::names());
             return Err(item.error(format!("not a kind of flow{}", suggest(kind, kinds))));
         }

@@ -264,7 +264,8 @@ pub static FLOWS: Keys = Keys {
             "cca",
             Or(&[Control, Weights]),
             Says(""),
-            "TCP with this congestion control (`queuewright list` says what each is; `bbr` is version 1)",
+            "TCP with this congestion control (`queuewright list` says what each is; `bbr` is version 1), or with a file \
+             of your own, such as `\"./mine.h\"` ([how](own-control.md))",
         )
         .partly("Linux has no such congestion control"),
     ], Datagrams::KEYS, &[

@@ -113,6 +113,8 @@ pub struct Flows {
     pub traffic: TrafficModel,
     /// The file that its sizes are out of.
     pub size_file: Option<DataFile>,
+    /// The files of a user's own that congestion controls of its flows are out of.
+    pub control_files: Vec<(Kind, DataFile)>,
     /// How they come.
     pub arrival: ArrivalPattern,
     /// Ports that it crosses, in order: indices into [`Scenario::ports`].

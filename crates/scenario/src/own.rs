@@ -1,11 +1,12 @@
-//! Disciplines out of files of a user's own: `./late.h`. What is in such a file runs with the rights of who reads the scenario.
+//! Disciplines and congestion controls out of files of a user's own: `./late.h`, `./mine.h`. What is in such a file runs with the rights of who reads the scenario.
 
 use crate::data::{DataFile, Files};
 use crate::error::{Error, Place};
 use crate::limits;
-use crate::model::Discipline;
+use crate::model::{Discipline, Flows};
 use crate::node::Node;
 use queuewright_aqm::{Info, own};
+use queuewright_cca::{Kind, own as control};
 use std::ffi::OsStr;
 
 /// Who sets this to 1 lets scenario files name such files: a scenario may be anybody's, and is otherwise only read. On a command line, and
@@ -30,27 +31,48 @@ pub fn ask(theirs: &str) -> Result<(), String> {
     named_in(theirs).map_or(Ok(()), |file| consent().map_err(|e| format!("{file:?}: {e}")))
 }
 
-/// Does a list of disciplines that somebody else may have written name such a file?
+/// Does a list of disciplines, or of flows, that somebody else may have written name such a file?
 pub fn named_in(list: &str) -> Option<&str> {
     list.split([',', ':']).map(str::trim).find(|name| own::is_file(name))
 }
 
 /// Reads, compiles and loads the file that a discipline's name is.
 pub(crate) fn read(node: &Node, files: &Files) -> Result<(&'static Info, DataFile), Error> {
+    load(node, files, own::name, own::load)
+}
+
+/// The same of a congestion control's.
+pub(crate) fn read_control(node: &Node, files: &Files) -> Result<(Kind, DataFile), Error> {
+    load(node, files, control::name, control::load)
+}
+
+fn load<T: Copy + Send + Sync + 'static>(
+    node: &Node,
+    files: &Files,
+    name: fn(&str) -> Result<&str, String>,
+    load: fn(&str, &str) -> Result<T, String>,
+) -> Result<(T, DataFile), Error> {
     let given = node.text("the path of a header")?;
-    own::name(given).map_err(|e| node.error(e))?;
+    name(given).map_err(|e| node.error(e))?;
     // What another process has sent along it was allowed to read.
     let asked = matches!(node.place, Place::File { .. }) && !files.brings(node, given);
     if asked {
         consent().map_err(|e| node.error(e))?;
     }
-    let (file, info) = files.once(node, || {
+    let (file, loaded) = files.once(node, || {
         let (file, bytes) = DataFile::read(node, files, "a header of your own", limits::OWN.bytes)?;
         let text = std::str::from_utf8(&bytes).map_err(|_| node.error("not UTF-8 text"))?;
-        let info = own::load(given, text).map_err(|e| node.error(e))?;
-        Ok((file, info, bytes.len()))
+        let loaded = load(given, text).map_err(|e| node.error(e))?;
+        Ok((file, loaded, bytes.len()))
     })?;
-    Ok((*info, file))
+    Ok((*loaded, file))
+}
+
+impl Flows {
+    /// A congestion control of its flows as a scenario has it: its name, or the path of its file.
+    pub fn written(&self, kind: Kind) -> &str {
+        self.control_files.iter().find(|(of, _)| *of == kind).map_or(kind.name(), |(_, file)| &file.given)
+    }
 }
 
 impl Discipline {

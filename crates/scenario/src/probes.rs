@@ -86,9 +86,10 @@ impl ProbesSpec {
     /// They come whatever becomes of those before (a Poisson process), so that they see the network as it is over time.
     pub(crate) fn source(entry: &Flows, seed: u64, index: u32, group: u32) -> SourceSpec {
         let (ecn, l4s) = match &entry.traffic {
-            TrafficModel::Tcp { ccas, ecn, l4s, .. } => {
-                (*ecn || ccas.iter().any(|(kind, _)| kind.needs_ecn()), *l4s)
-            }
+            TrafficModel::Tcp { ccas, ecn, l4s, .. } => (
+                *ecn || ccas.iter().any(|(kind, _)| kind.needs_ecn()),
+                *l4s || ccas.iter().any(|(kind, _)| kind.info().ect1),
+            ),
             TrafficModel::Datagrams(_) => (false, false),
         };
         let each = FlowTemplate {

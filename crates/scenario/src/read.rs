@@ -54,7 +54,7 @@ pub(crate) fn scenario(root: &Node, files: &Files) -> Result<Scenario, Error> {
     let node = queue.need("disciplines")?;
     let disciplines = all_disciplines(node, around)?;
     check_ports(&port_nodes, &ports, node, &disciplines)?;
-    check_names(node, ports.iter().filter_map(|p| p.discipline.as_ref()).chain(&disciplines))?;
+    check_names(node, ports.iter().filter_map(|p| p.discipline.as_ref()).chain(&disciplines), &flows)?;
     let most: u64 = flows.iter().map(|f| f.count.max).sum();
     let runs = disciplines.len() * run.seeds.len();
     if runs > MAX_RUNS || most * runs as u64 > MAX_ALL_FLOWS {
@@ -423,16 +423,22 @@ fn all_disciplines(node: &Node, around: ScenarioContext<'_>) -> Result<Vec<Disci
 }
 
 /// Two files that are called the same: results could not tell them apart.
-fn check_names<'a>(node: &Node, all: impl Iterator<Item = &'a Discipline>) -> Result<(), Error> {
-    let mut files: BTreeMap<&str, &Discipline> = BTreeMap::new();
-    for own in all.filter(|d| d.file.is_some()) {
-        let first = files.entry(own.info.name).or_insert(own);
-        let path = |d: &'a Discipline| d.file.as_ref().map(|file| &file.path);
-        if path(first) != path(own) {
+fn check_names<'a>(
+    node: &Node,
+    all: impl Iterator<Item = &'a Discipline>,
+    flows: &'a [Flows],
+) -> Result<(), Error> {
+    let disciplines = all.filter_map(|d| Some((d.info.name, d.file.as_ref()?, "disciplines")));
+    let controls = flows.iter().flat_map(|entry| &entry.control_files);
+    let controls = controls.map(|(kind, file)| (kind.name(), file, "congestion controls"));
+    let mut files = BTreeMap::new();
+    for (name, own, what) in disciplines.chain(controls) {
+        let (first, before) = *files.entry(name).or_insert((own, what));
+        if first.path != own.path {
+            let what = if before == what { what } else { "files" };
             return Err(node.error(format!(
-                "{} and {} are two disciplines of one name; give one of the files another name",
-                first.written(),
-                own.written()
+                "{} and {} are two {what} of one name; give one of the files another name",
+                first.given, own.given
             )));
         }
     }

@@ -67,6 +67,12 @@ pub(crate) fn entry(
     if let TrafficModel::Tcp { ccas, .. } = &mut all.traffic {
         *ccas = controls(&flows);
     }
+    all.control_files = Vec::new();
+    for (kind, file) in flows.iter().flat_map(|flow| &flow.control_files) {
+        if !all.control_files.iter().any(|(known, _)| known == kind) {
+            all.control_files.push((*kind, file.clone()));
+        }
+    }
     all.rows = Some(Rows { file, columns, flows: Arc::new(flows) });
     Ok(all)
 }

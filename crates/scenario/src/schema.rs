@@ -86,10 +86,15 @@ fn form(form: &Form) -> Value {
         Form::Buffer => pattern(&length()),
         Form::Window => pattern(&format!("{NUMBER}p|all")),
         Form::Arrivals => pattern(&format!("{NUMBER}(/s|%|{})", Unit::Rate.names().join("|"))),
-        Form::Control => json!({ "enum": preset::names() }),
+        Form::Control => any(vec![
+            json!({ "enum": preset::names() }),
+            json!({ "type": "string", "pattern": OWN, "description": "a congestion control of your own (docs/own-control.md)" }),
+        ]),
         Form::Weights => {
             let weights = Kind::ALL.iter().map(|kind| (kind.name().into(), self::form(&WEIGHT)));
-            object(weights.collect(), Vec::new())
+            let mut object = object(weights.collect(), Vec::new());
+            object["patternProperties"] = json!({ OWN: self::form(&WEIGHT) });
+            object
         }
         Form::Discipline => json!({ "$ref": "#/definitions/discipline" }),
         Form::Pair(first, second) => {
@@ -105,6 +110,9 @@ fn form(form: &Form) -> Value {
         Form::Or(forms) => any(forms.iter().map(self::form).collect()),
     }
 }
+
+/// A file of a user's own.
+const OWN: &str = "/[^/]*\\.h$";
 
 fn any(forms: Vec<Value>) -> Value {
     json!({ "anyOf": forms })
@@ -130,7 +138,8 @@ fn whole(number: Value) -> Value {
 
 /// A file of a user's own, which says itself what its parameters are: bare, and as a table.
 fn own() -> [Value; 2] {
-    let path = json!({ "type": "string", "pattern": "/[^/]*\\.h$", "description": "a discipline of your own (docs/own.md)" });
+    let path =
+        json!({ "type": "string", "pattern": OWN, "description": "a discipline of your own (docs/own.md)" });
     let table = json!({
         "type": "object",
         "properties": { "name": path, "label": form(&Form::Name) },

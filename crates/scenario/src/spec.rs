@@ -133,6 +133,8 @@ pub struct GroupSpec {
     /// What its flows are: a congestion control's name, or the key of its UDP traffic. A group
     /// may be without flows: then this is all there is to say of it.
     pub cca: String,
+    /// `sha256:` and the SHA-256 of the user's own file that the congestion control is out of.
+    pub cca_file: Option<String>,
     /// Its flows are UDP's: what counts is what becomes of each packet.
     pub datagrams: bool,
     /// Of telephone calls: what speech is encoded with.

@@ -106,7 +106,7 @@ impl Streams {
                     size_bytes,
                     initial_window: initial_window.map(|w| first_window(w, size_bytes)),
                     ecn: *ecn || kind.needs_ecn(),
-                    l4s: *l4s,
+                    l4s: *l4s || kind.info().ect1,
                     rate_bps: bps.map_or(0, |r| draw(&mut self.rate, r)),
                     client: None,
                 }

@@ -10,6 +10,7 @@ use crate::keys::{FLOWS, MAX_FLOWS, WEIGHT};
 use crate::memory::wire_bytes;
 use crate::model::{Flows, InitialWindow, Link, Probes, Run, TrafficModel, rate_of};
 use crate::node::{Node, Table, Value};
+use crate::own;
 use crate::packet::FULL_BYTES;
 use crate::preset::{self, Preset, in_order};
 use crate::rows;
@@ -18,6 +19,7 @@ use crate::stack::{SendBuffer, Stack};
 use crate::units::S;
 use crate::units::{Range, Size, Unit};
 use queuewright_cca::Kind;
+use queuewright_cca::own::is_file;
 use std::collections::HashSet;
 
 /// Most ports that a flow's packets and acknowledgements cross together.
@@ -75,7 +77,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
     }
     let delay = |path: &[u32]| path.iter().map(|&p| ports[p as usize].delay_ns).sum::<u64>();
     let delay_ns = delay(&path).max(delay(&reverse_path));
-    let (mut traffic, size_file) = traffic_model(&t, run, files)?;
+    let (mut traffic, size_file, control_files) = traffic_model(&t, run, files)?;
     let rtt_ns = match t.span_if("rtt")? {
         None if matches!(traffic, TrafficModel::Tcp { .. }) => {
             return Err(
@@ -117,6 +119,7 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
         rows: None,
         traffic,
         size_file,
+        control_files,
         arrival,
         path,
         reverse_path,
@@ -170,8 +173,12 @@ fn named(items: &[Node], names: &[&str], crossed: &[u32]) -> Result<Vec<u32>, Er
     Ok(path)
 }
 
-/// What each flow sends, and the file that sizes are out of.
-fn traffic_model(t: &Table<'_>, run: &Run, files: &Files) -> Result<(TrafficModel, Option<DataFile>), Error> {
+/// What each flow sends, the file that sizes are out of, and those of congestion controls.
+fn traffic_model(
+    t: &Table<'_>,
+    run: &Run,
+    files: &Files,
+) -> Result<(TrafficModel, Option<DataFile>, Vec<(Kind, DataFile)>), Error> {
     let kinds = || std::iter::once("cca").chain(Datagrams::names());
     let given: Vec<(&str, &Node)> = kinds().filter_map(|k| Some((k, t.get(k)?))).collect();
     let (key, one) = match given.as_slice() {
@@ -196,7 +203,8 @@ fn traffic_model(t: &Table<'_>, run: &Run, files: &Files) -> Result<(TrafficMode
         let full = format!("belongs to UDP flows ({rated}); TCP's full packets are {FULL_BYTES}b");
         t.not_with(&["packet"], &full)?;
         t.not_with(&["duration"], "belongs to UDP flows; a TCP flow has a size, or goes on until stop")?;
-        let ccas = ccas(one)?;
+        let mut control_files = Vec::new();
+        let ccas = ccas(one, files, &mut control_files)?;
         let bps = t.span_if("rate")?;
         match (ccas.iter().find(|(kind, _)| kind.needs_rate()), t.get("rate")) {
             (Some((kind, _)), None) => {
@@ -222,7 +230,7 @@ fn traffic_model(t: &Table<'_>, run: &Run, files: &Files) -> Result<(TrafficMode
             send_buffer: send_buffer(t, run)?,
             client: Client::read(t)?,
         };
-        return Ok((traffic, file));
+        return Ok((traffic, file, control_files));
     }
     t.not_with(
         &[
@@ -240,7 +248,7 @@ fn traffic_model(t: &Table<'_>, run: &Run, files: &Files) -> Result<(TrafficMode
         "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its duration",
     )?;
     match Datagrams::read(key, t)? {
-        Some(datagrams) => Ok((TrafficModel::Datagrams(datagrams), None)),
+        Some(datagrams) => Ok((TrafficModel::Datagrams(datagrams), None, Vec::new())),
         None => Err(one.key_error("not a kind of traffic")),
     }
 }
@@ -387,8 +395,17 @@ fn udp_arrival_pattern(
 }
 
 /// One congestion control, or a table of whole-number weights.
-fn ccas(node: &Node) -> Result<Vec<(Kind, u32)>, Error> {
+fn ccas(
+    node: &Node,
+    files: &Files,
+    control_files: &mut Vec<(Kind, DataFile)>,
+) -> Result<Vec<(Kind, u32)>, Error> {
     let names = preset::names();
+    let mut of_file = |node: &Node| {
+        let (kind, file) = own::read_control(node, files)?;
+        control_files.push((kind, file));
+        Ok::<_, Error>(kind)
+    };
     let Value::Table(entries) = &node.value else {
         let Value::Text(_) = &node.value else {
             return Err(node.error(format!(
@@ -397,7 +414,20 @@ fn ccas(node: &Node) -> Result<Vec<(Kind, u32)>, Error> {
                 names.join(", ")
             )));
         };
-        let name = node.word("a congestion control", &names)?;
+        if let Value::Text(name) = &node.value
+            && is_file(name)
+        {
+            return Ok(vec![(of_file(node)?, 1)]);
+        }
+        let name = node.word("a congestion control", &names).map_err(|e| {
+            let without_folder = matches!(&node.value, Value::Text(name) if name.ends_with(".h"));
+            match (&node.value, without_folder) {
+                (Value::Text(name), true) => node.error(format!(
+                    "not a congestion control; for a file of your own write its folder, too: \"./{name}\""
+                )),
+                _ => e,
+            }
+        })?;
         if let Some(preset) = Preset::from_name(name) {
             return Ok(in_order(preset.weights.to_vec()));
         }
@@ -405,7 +435,11 @@ fn ccas(node: &Node) -> Result<Vec<(Kind, u32)>, Error> {
     };
     let mut ccas = Vec::new();
     for (name, weight) in entries {
-        let Some(kind) = Kind::from_name(name) else {
+        let kind = match is_file(name) {
+            true => Some(of_file(&Node { value: Value::Text(name.clone()), ..weight.clone() })?),
+            false => Kind::from_name(name),
+        };
+        let Some(kind) = kind else {
             if Preset::from_name(name).is_some() {
                 return Err(weight.key_error(format!(
                     "a table of weights itself; write cca = \"{name}\", in an entry of its own"
@@ -418,6 +452,11 @@ fn ccas(node: &Node) -> Result<Vec<(Kind, u32)>, Error> {
             weight
                 .error("not a weight; write a whole number from 0 to 1000000, such as { cubic = 3, bbr = 1 }")
         })? as u32;
+        if ccas.iter().any(|(other, _): &(Kind, u32)| other.name() == kind.name()) {
+            return Err(
+                weight.key_error(format!("another control of this table is called {}, too", kind.name()))
+            );
+        }
         if share > 0 {
             ccas.push((kind, share));
         }

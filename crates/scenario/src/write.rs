@@ -10,6 +10,7 @@ use crate::rate::Shaper;
 use crate::setting::Setting;
 use crate::stack::Stack;
 use crate::units::{Range, Unit};
+use queuewright_cca::Kind;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -24,6 +25,7 @@ impl Scenario {
         for key in ["name", "description"] {
             hashed.as_object_mut().map(|o| o.remove(key));
         }
+        self.name_controls(&mut hashed);
         drop_of_files(&mut hashed, Half::Path);
         let mut canonical = String::new();
         write_sorted(&hashed, &mut canonical);
@@ -36,6 +38,20 @@ impl Scenario {
     /// policy is in it by its own SHA-256.
     pub fn hash(&self) -> String {
         self.to_json()["hash"].as_str().unwrap_or_default().to_string()
+    }
+
+    /// Has the names of controls of a user's own in the place of the paths of their files, and their hashes beside them.
+    fn name_controls(&self, content: &mut Value) {
+        for (entry, written) in self.flows.iter().zip(content["flows"].as_array_mut().into_iter().flatten()) {
+            if let (TrafficModel::Tcp { ccas, .. }, Some(sums)) =
+                (&entry.traffic, written.get("cca_sha256").cloned())
+                && let Some(o) = written.as_object_mut()
+            {
+                o.remove("cca_sha256");
+                o.insert("cca".into(), controls(ccas, |kind| kind.name()));
+                o.insert("cca_files".into(), sums);
+            }
+        }
     }
 
     fn content(&self) -> Value {
@@ -191,6 +207,9 @@ impl Scenario {
             if let Some(file) = &mut entry.size_file {
                 see("sizes", "csv", file);
             }
+            for (kind, file) in &mut entry.control_files {
+                see(kind.name(), OWN, file);
+            }
             if let Some(Probes { file: Some(file), .. }) = &mut entry.probes {
                 see("profiles", "toml", file);
             }
@@ -278,6 +297,14 @@ fn whole(range: Range) -> Value {
     if range.min == range.max { json!(range.min) } else { json!(format!("{}..{}", range.min, range.max)) }
 }
 
+/// One congestion control, or several with their weights.
+fn controls<'a>(ccas: &[(Kind, u32)], name: impl Fn(Kind) -> &'a str) -> Value {
+    match ccas {
+        [(kind, _)] => json!(name(*kind)),
+        many => many.iter().map(|(kind, weight)| (name(*kind), json!(weight))).collect(),
+    }
+}
+
 fn flows(entry: &Flows) -> Value {
     let mut o = Map::new();
     let mut put = |key: &str, value: Value| o.insert(key.into(), value);
@@ -302,11 +329,11 @@ fn flows(entry: &Flows) -> Value {
     }
     match &entry.traffic {
         TrafficModel::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
-            let cca = match ccas.as_slice() {
-                [(kind, _)] => json!(kind.name()),
-                many => many.iter().map(|(kind, w)| (kind.name(), json!(w))).collect(),
-            };
-            put("cca", cca);
+            put("cca", controls(ccas, |kind| entry.written(kind)));
+            if !entry.control_files.is_empty() {
+                let sums = entry.control_files.iter().map(|(kind, file)| (kind.name(), json!(file.sha256)));
+                put("cca_sha256", sums.collect());
+            }
             put("ecn", if *l4s { json!("l4s") } else { json!(ecn) });
             if let Some(bps) = bps {
                 put("rate", range(Unit::Rate, *bps));
@@ -470,7 +497,11 @@ fn inline(value: &Value, first: &[&str], out: &mut String) {
                 if i > 0 {
                     out.push_str(", ");
                 }
-                out.push_str(key);
+                match key.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-') {
+                    // The path of a file.
+                    true => inline(&Value::from(key), &[], out),
+                    false => out.push_str(key),
+                }
                 out.push_str(" = ");
                 inline(&table[key], &[], out);
             }

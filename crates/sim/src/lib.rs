@@ -41,6 +41,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 mod socket;
+mod stamps;
 mod step;
 mod stream;
 mod traffic;
@@ -67,6 +68,8 @@ pub enum Error {
     NotConserved(String),
     /// The run has no port.
     NoPort,
+    /// A congestion control has left its connection with nothing to go on with.
+    Control(String),
 }
 
 impl std::fmt::Display for Error {
@@ -74,6 +77,7 @@ impl std::fmt::Display for Error {
         match self {
             Error::Stopped => f.write_str("stopped"),
             Error::NotConserved(what) => write!(f, "the simulator lost count of packets (a bug): {what}"),
+            Error::Control(what) => f.write_str(what),
             Error::NoPort => f.write_str("the run has no output port"),
         }
     }
@@ -102,6 +106,9 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool, progress: &dyn Fn(f64)) -> Result<
         }
         !stop.load(Ordering::Relaxed)
     });
+    if let Some(fault) = world.fault() {
+        return Err(Error::Control(fault.to_string()));
+    }
     if !ended {
         return Err(Error::Stopped);
     }

@@ -92,6 +92,7 @@ pub(crate) fn measured(
             results::Group {
                 name: group.name.clone(),
                 cca: group.cca.clone(),
+                cca_file: group.cca_file.clone(),
                 flows: members.count() as u32 + came,
                 // Of the whole window, so that groups add up to the link.
                 goodput_bps: delivered as f64 * 8.0 / window_s,

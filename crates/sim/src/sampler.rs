@@ -3,6 +3,7 @@
 use crate::flow::{Endpoints, Flow};
 use crate::port::Port;
 use queuewright_aqm::own::SERIES;
+use queuewright_cca::Kind;
 use queuewright_results as results;
 use queuewright_scenario::spec::{RunSpec, Traffic};
 
@@ -12,6 +13,11 @@ pub(crate) struct Sampler {
     pub(crate) series: results::Series,
     /// Bytes sent by each port and delivered to each watched flow at the last sample.
     totals: Vec<u64>,
+}
+
+/// Variables of a congestion control of a user's own: names and units.
+fn probes(cca: Kind) -> &'static [(&'static str, &'static str)] {
+    cca.own().map_or(&[], |own| &own.probes)
 }
 
 impl Sampler {
@@ -32,9 +38,12 @@ impl Sampler {
             }
         }
         for &f in &spec.series_flows {
-            if matches!(spec.flows[f as usize].traffic, Traffic::Tcp { .. }) {
+            if let Traffic::Tcp { cca, .. } = spec.flows[f as usize].traffic {
                 columns.push(column(format!("flow{f}.cwnd"), "packets"));
                 columns.push(column(format!("flow{f}.srtt_ms"), "ms"));
+                for (name, unit) in probes(cca) {
+                    columns.push(column(format!("flow{f}.{name}"), unit));
+                }
             }
             columns.push(column(format!("flow{f}.goodput_bps"), "bit/s"));
         }
@@ -72,9 +81,14 @@ impl Sampler {
         }
         for (&f, last) in spec.series_flows.iter().zip(flow_totals) {
             let flow = &mut flows[f as usize];
-            if let Endpoints::Tcp { sender, .. } = &flow.ends {
+            if let (Endpoints::Tcp { sender, .. }, Traffic::Tcp { cca, .. }) =
+                (&flow.ends, &spec.flows[f as usize].traffic)
+            {
                 put(f64::from(sender.conn().cwnd));
                 put(f64::from(sender.conn().srtt_us) / 8000.0);
+                for i in 0..probes(*cca).len() {
+                    put(sender.control_probe(i));
+                }
             }
             put(rate(flow.delivered_by(now), last));
         }

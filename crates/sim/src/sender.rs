@@ -15,7 +15,8 @@ mod transmit;
 use crate::info::{Info, Inner};
 use crate::packet::{MAX_SACKS, flag};
 use crate::scoreboard::{EVER_RETRANS, Scoreboard};
-use queuewright_cca::{Cca, Clock, Conn, Flavour, GSO_MAX_SIZE, HZ, Kind, RateSample};
+use crate::stamps::Stamps;
+use queuewright_cca::{Cca, Clock, Conn, Fault, Flavour, GSO_MAX_SIZE, HZ, Hosted, Kind, RateSample, Wants};
 use queuewright_scenario::spec::{SendBuffer, Stack};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -228,8 +229,6 @@ pub struct Sender {
     access_segment_ns: u64,
     access_bps: u64,
     first_tx_ns: u64,
-    /// `u64::MAX`: it has never sent.
-    last_send_ns: u64,
     segments_sent: u64,
 
     // What to send, and the timer that watches it.
@@ -280,8 +279,8 @@ pub struct Sender {
     /// Timestamp (ms) of the first retransmission of an episode, plus one; 0: none.
     retrans_stamp: u32,
     timer: Timer,
-    kind: Kind,
     samples_rate: bool,
+    wants: Wants,
     established: bool,
     ecn: bool,
     /// Flags of a packet that is ECN-capable.
@@ -369,6 +368,9 @@ pub struct Sender {
     dsack_dups: u64,
 
     cca: Cca,
+    kind: Kind,
+    /// Of controls that want them ([`Wants::stamps`]).
+    stamps: Option<Box<Stamps>>,
 
     /// The latest rate sample, which ns-3 keeps from one ACK to the next; only with `ns3_recovery`.
     kept_rate: RateDraft,
@@ -429,12 +431,15 @@ impl Sender {
     pub fn new(s: SenderSetup) -> Sender {
         let mut conn = Conn { mss: s.mss, clock: s.rules.clock, ..Conn::default() };
         conn.cwnd = s.initial_window.unwrap_or(conn.cwnd);
-        let cca = Cca::new(s.cca, s.rules.flavour, &mut conn, 0);
+        let cca = Cca::unopened(s.cca, s.rules.flavour, &mut conn);
         let samples_rate = cca.has_cong_control();
+        let wants = cca.wants();
         Sender {
             board: Scoreboard::new(samples_rate),
             cca,
             kind: s.cca,
+            wants,
+            stamps: wants.stamps.then(Box::default),
             snd_end: s.segments.unwrap_or(u32::MAX),
             stop_ns: s.stop_ns,
             written: 0,
@@ -516,7 +521,6 @@ impl Sender {
             wstamp_ns: 0,
             resume_at: u64::MAX,
             first_tx_ns: 0,
-            last_send_ns: u64::MAX,
             segments_sent: 0,
             established: false,
             syn_sent_ns: 0,
@@ -558,6 +562,16 @@ impl Sender {
     #[inline]
     pub fn resume_at(&self) -> u64 {
         self.resume_at
+    }
+
+    /// What its congestion control has left with which no connection can go on.
+    pub fn fault(&self) -> Option<Fault> {
+        self.cca.hosted().and_then(Hosted::fault)
+    }
+
+    /// A variable of its congestion control, one of a user's own.
+    pub fn control_probe(&self, i: usize) -> f64 {
+        self.cca.hosted().map_or(f64::NAN, |hosted| hosted.probe(&self.conn, i))
     }
 
     /// Its congestion control.
@@ -697,7 +711,7 @@ impl Sender {
         for seq in first.max(self.conn.snd_una)..end {
             if self.board.flags(seq) & EVER_RETRANS == 0 {
                 self.board.correct(seq, at);
-                self.last_send_ns = self.last_send_ns.max(at);
+                self.conn.last_send_ns = self.conn.last_send_ns.max(at);
                 self.wstamp_ns = self.wstamp_ns.max(at);
             }
         }
@@ -790,6 +804,8 @@ struct AckFlags {
     dsack: bool,
     /// It is of a tail loss probe.
     dsack_tlp: bool,
+    /// It says that such a probe has repaired a loss.
+    tlp_repaired: bool,
     /// It may count as a duplicate.
     duplicate: bool,
     ece: bool,
@@ -818,4 +834,7 @@ struct RateDraft {
     sample: RateSample,
     last_end: u32,
     snd_interval_ns: u64,
+    /// What was lost and marked when the segment was sent.
+    prior_lost: u32,
+    prior_delivered_ce: u32,
 }

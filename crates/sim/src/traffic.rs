@@ -13,6 +13,7 @@ use crate::measure::FlowSojourn;
 use crate::port::{Port, dropped_of};
 use crate::random::FlowIdentity;
 use crate::wheel::{Event, EventKind, Wheel};
+use queuewright_cca::Fault;
 use queuewright_results as results;
 use queuewright_scenario::Source;
 use queuewright_scenario::spec::{RunSpec, Transfer};
@@ -52,6 +53,8 @@ pub struct Traffic {
     flows: Vec<u32>,
     /// By port: from when to when the flows were there that have crossed it and are gone (ns).
     spans: Vec<Vec<(u64, u64)>>,
+    /// What the congestion control of one that is gone has left with which it could not go on.
+    pub fault: Option<Fault>,
 }
 
 #[derive(Debug)]
@@ -89,6 +92,7 @@ impl Traffic {
             delivered: vec![0; spec.groups.len()],
             flows: vec![0; spec.groups.len()],
             spans: vec![Vec::new(); spec.ports.len()],
+            fault: None,
         }
     }
 
@@ -281,6 +285,9 @@ impl Traffic {
         self.received += received;
         let slot = &mut self.slots[(index - self.first) as usize];
         slot.gone = true;
+        if let Endpoints::Tcp { sender, .. } = &flow.ends {
+            self.fault = self.fault.or(sender.fault());
+        }
         self.free.push(index);
         if is_probe(net.spec, flow.group) {
             self.opened.push((flow.group, connection(flow, emitted, gone)));

@@ -17,9 +17,13 @@ use crate::sampler::Sampler;
 use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
+use queuewright_cca::{Fault, Kind};
 use queuewright_results as results;
 use queuewright_scenario::packet::FULL_BYTES;
-use queuewright_scenario::spec::{ArrivalProcess, PortSpec, ProbesSpec, Rate, RunSpec, Stack};
+use queuewright_scenario::spec::{
+    ArrivalProcess, FlowSpec, FlowTemplate, PortSpec, ProbesSpec, Rate, RunSpec, Stack, Traffic as Tcp,
+    TrafficModel,
+};
 use queuewright_scenario::trace::mean_rate;
 use rand_pcg::Pcg32;
 use std::ops::Deref;
@@ -41,6 +45,8 @@ pub struct World<S> {
     traffic: Traffic,
     /// Of each of the run's probes: when and on which connection they ask.
     asks: Vec<Pcg32>,
+    /// Some of its congestion controls are in files of a user's own: each sample looks for their faults.
+    may_fail: bool,
 }
 
 impl<S: Deref<Target = RunSpec> + Clone> World<S> {
@@ -98,6 +104,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             sampler,
             traffic: Traffic::new(spec),
             asks: Vec::new(),
+            may_fail: controls(spec).any(|kind| kind.own().is_some()),
             spec: shared.clone(),
         };
         let counts =
@@ -133,6 +140,15 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             datagrams: &mut net.datagrams,
         };
         (&mut self.traffic, network)
+    }
+
+    /// What a congestion control in C has left with which no connection can go on.
+    pub fn fault(&self) -> Option<Fault> {
+        let of = |flow: &Flow| match &flow.ends {
+            Endpoints::Tcp { sender, .. } => sender.fault(),
+            Endpoints::Udp { .. } => None,
+        };
+        self.traffic.fault.or_else(|| self.net.flows.iter().find_map(of))
     }
 
     /// A port by its number.
@@ -180,7 +196,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                 self.change(at);
                 if self.next_sample == at {
                     self.sample(at);
-                    if !each_sample(at) {
+                    if !each_sample(at) || (self.may_fail && self.fault().is_some()) {
                         return false;
                     }
                 }
@@ -509,6 +525,23 @@ fn mean_rtt_ns(spec: &RunSpec, port: u32) -> u64 {
     let rtts = all.filter(|(path, _)| path.contains(&port));
     let (sum, n) = rtts.fold((0u128, 0u128), |(sum, n), (_, rtt)| (sum + u128::from(rtt), n + 1));
     (sum / n.max(1)) as u64
+}
+
+/// Every congestion control of a run, some more than once.
+fn controls(spec: &RunSpec) -> impl Iterator<Item = Kind> + '_ {
+    let of_flow = |flow: &FlowSpec| match flow.traffic {
+        Tcp::Tcp { cca, .. } => Some(cca),
+        Tcp::Datagrams { .. } => None,
+    };
+    let of_template = |each: &FlowTemplate| match &each.traffic {
+        TrafficModel::Tcp { ccas, .. } => ccas.iter().map(|(kind, _)| *kind).collect(),
+        TrafficModel::Datagrams(_) => Vec::new(),
+    };
+    let coming = spec.sources.iter().flat_map(move |source| match &source.arrival {
+        ArrivalProcess::Sessions { first, .. } => first.iter().filter_map(of_flow).collect(),
+        ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => of_template(each),
+    });
+    spec.flows.iter().filter_map(of_flow).chain(coming)
 }
 
 /// The highest rate of a link, bits per second.

@@ -27,9 +27,19 @@ fn the_map_has_every_folder() {
     let there: BTreeSet<String> =
         crates.map(|one| one.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
     assert_eq!(mapped, there);
-    for folder in
-        ["aqm", "module", "python", "experiments", "suites", "fuzz", "dist", "docs", "examples", "scripts"]
-    {
+    for folder in [
+        "aqm",
+        "cca",
+        "module",
+        "python",
+        "experiments",
+        "suites",
+        "fuzz",
+        "dist",
+        "docs",
+        "examples",
+        "scripts",
+    ] {
         assert!(repository().join(folder).is_dir(), "{folder} is gone");
         assert!(page.contains(&format!("\n{folder}/ ")), "{folder}/ is not on the map");
     }

@@ -233,6 +233,7 @@ impl Pipe {
             prior_in_flight,
             is_app_limited: p.app_limited,
             is_ack_delayed: false,
+            ..RateSample::default()
         };
         self.cca.pkts_acked(c, losses + 1, rtt_us, self.now);
 

@@ -82,6 +82,9 @@ impl Sender {
             self.conn.delivered = 1;
         }
         self.cca = Cca::new(self.kind, self.rules.flavour, &mut self.conn, now);
+        // One without ECN may have come in its place.
+        self.wants = self.cca.wants();
+        self.samples_rate = self.wants.cong_control;
         if self.kind.needs_rate() {
             self.cca.set_rate(&mut self.conn, self.rate, now);
         }
@@ -189,15 +192,15 @@ impl Sender {
             && self.conn.packets_out > 0
             && flags.first_sacked_ns / 1000 < self.board.tx_ns(self.conn.snd_una) / 1000
             && !ns3_recovery;
-        if self.ecn {
-            if flags.ece {
-                let delivered = self.conn.delivered.wrapping_sub(prior_delivered);
-                self.conn.delivered_ce = self.conn.delivered_ce.wrapping_add(delivered);
-            }
-            self.cca.in_ack_event(&self.conn);
+        if self.ecn && flags.ece {
+            let delivered = self.conn.delivered.wrapping_sub(prior_delivered);
+            self.conn.delivered_ce = self.conn.delivered_ce.wrapping_add(delivered);
+        }
+        if self.wants.in_ack_event {
+            self.cca.in_ack_event(&mut self.conn, now);
         }
         if !BRIEF && self.tlp_outstanding {
-            self.process_tlp_ack(now, ack.cum, &flags);
+            self.process_tlp_ack(now, ack.cum, &mut flags);
         }
 
         let prior_state = self.conn.ca_state;
@@ -229,6 +232,7 @@ impl Sender {
                 // Nothing is known of what was delivered (`is_sack_reneg`).
                 draft.sample.prior_ns = 0;
             }
+            draft.sample.is_tlp = flags.tlp_repaired;
             self.finish_rate(now, delivered, lost, &mut draft);
             if ns3_recovery {
                 self.kept_rate = draft;
@@ -307,8 +311,8 @@ impl Sender {
         flags: &mut AckFlags,
         out: &mut Vec<Burst>,
     ) {
-        if self.ecn {
-            self.cca.in_ack_event(&self.conn);
+        if self.wants.in_ack_event {
+            self.cca.in_ack_event(&mut self.conn, now);
         }
         if flags.dsack {
             self.alert(now, ack, prior_una, flags);
@@ -814,6 +818,11 @@ impl Sender {
             draft.sample.prior_delivered = self.conn.delivered.wrapping_sub(u32::from(since));
             draft.sample.prior_ns = tag.delivered_ns;
             draft.sample.is_app_limited = tag.app_limited;
+            if let Some(stamps) = &self.stamps {
+                let stamp = stamps.get(seq);
+                draft.sample.tx_in_flight = stamp.tx_in_flight;
+                (draft.prior_lost, draft.prior_delivered_ce) = (stamp.lost, stamp.delivered_ce);
+            }
             draft.snd_interval_ns = tx.saturating_sub(tag.first_tx_ns);
             draft.last_end = end;
             self.first_tx_ns = tx;
@@ -837,6 +846,10 @@ impl Sender {
             rs.delivered = -1;
             rs.interval_us = -1;
             return;
+        }
+        if self.stamps.is_some() {
+            rs.lost = c.lost.wrapping_sub(draft.prior_lost);
+            rs.delivered_ce = c.delivered_ce.wrapping_sub(draft.prior_delivered_ce);
         }
         rs.delivered = c.delivered.wrapping_sub(rs.prior_delivered) as i32;
         let interval_ns = draft.snd_interval_ns.max(now - rs.prior_ns);
@@ -888,8 +901,8 @@ impl Sender {
             rs.rtt_us = i64::from(ca_rtt);
             self.update_min_rtt(now, ca_rtt);
         }
-        // Controls that sample the rate do not ask for that.
-        if !self.samples_rate {
+        // Those of the program that sample the rate do not ask for that.
+        if self.wants.pkts_acked {
             self.cca.pkts_acked(&mut self.conn, ack.cum - prior_una, ca_rtt, now);
         }
     }

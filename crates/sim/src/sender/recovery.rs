@@ -3,7 +3,7 @@
 use super::REORDERING;
 use super::{AckFlags, AckView, Resend, Sender, Timer};
 use crate::scoreboard::{EVER_RETRANS, JUDGED, LOST, RETRANS, SACKED};
-use queuewright_cca::{CaState, Event, INFINITE_SSTHRESH};
+use queuewright_cca::{CaState, Event, INFINITE_SSTHRESH, Lost};
 
 /// Recoveries for which RACK stays patient after a duplicate (`TCP_RACK_RECOVERY_THRESH`).
 const REO_WND_PERSIST: u8 = 16;
@@ -40,7 +40,7 @@ impl Sender {
     /// called lost; 0: none is waited for.
     pub(super) fn detect_loss(&mut self, now: u64, flags: &mut AckFlags) -> u32 {
         if !self.rules.rack {
-            self.detect_loss_by_duplicates();
+            self.detect_loss_by_duplicates(now);
             return 0;
         }
         let limit_us = i64::from(self.rack_rtt_us) + i64::from(self.reorder_window_us());
@@ -61,7 +61,7 @@ impl Sender {
                     judged.get_or_insert(seq);
                     wait = wait.max(left as u32);
                 } else {
-                    self.mark_lost(seq);
+                    self.mark_lost(now, seq);
                     self.board.change(seq, JUDGED, 0);
                 }
             }
@@ -85,7 +85,7 @@ impl Sender {
                     continue;
                 }
                 flags.lost_retrans |= f & (RETRANS | LOST) == RETRANS | LOST;
-                self.mark_lost(seq);
+                self.mark_lost(now, seq);
                 self.board.change(seq, JUDGED, 0);
             }
             // In order of time: once one is waited for none behind it is lost.
@@ -100,7 +100,7 @@ impl Sender {
     }
 
     /// RFC 6675 section 4: lost is what three SACKed segments lie above.
-    fn detect_loss_by_duplicates(&mut self) {
+    fn detect_loss_by_duplicates(&mut self, now: u64) {
         let mut above = 0;
         let mut seq = self.sacked_end.min(self.conn.snd_nxt);
         while seq > self.conn.snd_una && above < 3 {
@@ -112,14 +112,14 @@ impl Sender {
         }
         for s in self.unjudged.max(self.conn.snd_una)..seq {
             if self.board.flags(s) & (SACKED | LOST | EVER_RETRANS) == 0 {
-                self.mark_lost(s);
+                self.mark_lost(now, s);
             }
         }
         self.unjudged = self.unjudged.max(seq);
     }
 
     /// `tcp_mark_skb_lost`.
-    pub(super) fn mark_lost(&mut self, seq: u32) {
+    pub(super) fn mark_lost(&mut self, now: u64, seq: u32) {
         let f = self.board.flags(seq);
         if f & LOST != 0 {
             if f & RETRANS != 0 {
@@ -127,11 +127,13 @@ impl Sender {
                 self.board.change(seq, 0, RETRANS);
                 self.conn.retrans_out -= 1;
                 self.conn.lost = self.conn.lost.wrapping_add(1);
+                self.tell_lost(now, seq);
             }
         } else {
             self.board.change(seq, LOST, 0);
             self.conn.lost_out += 1;
             self.conn.lost = self.conn.lost.wrapping_add(1);
+            self.tell_lost(now, seq);
             if f & RETRANS != 0 && self.rules.ns3_recovery {
                 self.board.change(seq, 0, RETRANS);
                 self.conn.retrans_out -= 1;
@@ -150,10 +152,26 @@ impl Sender {
         }
     }
 
+    /// A control that wants it hears of a segment that was marked lost.
+    #[inline]
+    fn tell_lost(&mut self, now: u64, seq: u32) {
+        if !self.wants.lost {
+            return;
+        }
+        let stamp = self.stamps.as_ref().map(|stamps| stamps.get(seq));
+        let lost = stamp.map_or(Lost { packets: 1, ..Lost::default() }, |stamp| Lost {
+            packets: 1,
+            tx_in_flight: stamp.tx_in_flight,
+            lost: self.conn.lost.wrapping_sub(stamp.lost),
+            is_app_limited: stamp.app_limited.into(),
+        });
+        self.cca.lost(&mut self.conn, &lost, now);
+    }
+
     /// `tcp_identify_packet_loss`.
     fn identify_loss(&mut self, now: u64, flags: &mut AckFlags) {
         if !self.rules.sack {
-            return self.mark_oldest_lost(flags.una_advanced);
+            return self.mark_oldest_lost(now, flags.una_advanced);
         }
         if self.rules.rack && !self.rack_advanced {
             return;
@@ -565,7 +583,7 @@ impl Sender {
                     && seq != self.conn.snd_una
                     && age_us < u64::from(self.rack_rtt_us);
                 if !young {
-                    self.mark_lost(seq);
+                    self.mark_lost(now, seq);
                 }
             } else if f & RETRANS != 0 && self.rules.ns3_recovery {
                 // With `ns3_recovery` a SACKed retransmission was still in flight.
@@ -600,7 +618,7 @@ impl Sender {
     }
 
     /// `tcp_process_tlp_ack` (RFC 8985 section 7.4.2).
-    pub(super) fn process_tlp_ack(&mut self, now: u64, cum: u32, flags: &AckFlags) {
+    pub(super) fn process_tlp_ack(&mut self, now: u64, cum: u32, flags: &mut AckFlags) {
         if cum < self.tlp_high_seq {
             return;
         }
@@ -608,6 +626,7 @@ impl Sender {
             self.tlp_outstanding = false;
         } else if cum > self.tlp_high_seq {
             // The probe repaired a loss: one reduction, as if it had been seen.
+            flags.tlp_repaired = true;
             self.init_reduction(now);
             self.set_state(now, CaState::Cwr);
             self.end_reduction(now);

@@ -55,14 +55,14 @@ impl Sender {
     }
 
     /// `tcp_newreno_mark_lost`: the oldest segment, of so many duplicates, or of an acknowledgement of a part of what there was.
-    pub(super) fn mark_oldest_lost(&mut self, una_advanced: bool) {
+    pub(super) fn mark_oldest_lost(&mut self, now: u64, una_advanced: bool) {
         let c = &self.conn;
         let lost = match c.ca_state {
             CaState::Recovery => una_advanced,
             state => state < CaState::Recovery && c.sacked_out >= self.reordering,
         };
         if lost && c.packets_out > 0 && self.board.flags(c.snd_una) & LOST == 0 {
-            self.mark_lost(self.conn.snd_una);
+            self.mark_lost(now, self.conn.snd_una);
         }
     }
 

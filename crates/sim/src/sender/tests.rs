@@ -755,7 +755,7 @@ fn an_idle_window_halves_down_to_the_initial_one() {
         b.sender.conn.cwnd = cwnd;
         b.sender.conn.ssthresh = 1000;
         let idle_us = (f64::from(b.sender.rto_us) * idle_rtos) as u64;
-        b.now = b.sender.last_send_ns + idle_us * 1000;
+        b.now = b.sender.conn.last_send_ns + idle_us * 1000;
         b.sender.restart_after_idle(b.now);
         (b.sender.conn.cwnd, b.sender.conn.ssthresh)
     };
@@ -877,7 +877,7 @@ fn with_a_needless_copy() -> Scratch {
 fn no_more_are_sent_again_than_are_lost() {
     let mut b = with_a_needless_copy();
     let resent = |b: &mut Scratch, lost: u32| {
-        b.sender.mark_lost(lost);
+        b.sender.mark_lost(b.now, lost);
         b.sender.resend_lost(b.now, &mut b.out);
         b.sent()
     };
@@ -891,7 +891,7 @@ fn a_copy_of_what_is_not_lost_is_not_lost_again() {
     for lost in [false, true] {
         let mut b = with_a_needless_copy();
         if lost {
-            b.sender.mark_lost(0);
+            b.sender.mark_lost(b.now, 0);
         }
         (b.sender.rack_tx_ns, b.sender.rack_end) = (b.now + 50 * MS, 19);
         let mut flags = AckFlags::default();

@@ -4,6 +4,7 @@ use super::{Burst, Sender, Timer};
 use crate::jiffies::timestamp;
 use crate::packet::flag;
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, JUDGED, LOST, RETRANS, RateTag, SACKED};
+use crate::stamps::Stamp;
 use queuewright_cca::{CaState, Event, GSO_MAX_SIZE};
 
 impl Sender {
@@ -41,13 +42,13 @@ impl Sender {
         if !self.rules.idle_restart
             || self.conn.packets_out > 0
             || self.cca.has_cong_control()
-            || self.last_send_ns == u64::MAX
+            || self.conn.last_send_ns == 0
         {
             return;
         }
         // Both times are kept in jiffies (`lsndtime`).
         let clock = self.conn.clock;
-        let idle = clock.jiffies(now).wrapping_sub(clock.jiffies(self.last_send_ns));
+        let idle = clock.jiffies(now).wrapping_sub(clock.jiffies(self.conn.last_send_ns));
         let mut idle_us = clock.us(idle.into());
         if idle_us <= u64::from(self.rto_us) {
             return;
@@ -87,7 +88,7 @@ impl Sender {
 
     /// `tcp_tso_autosize`: bursts of about 1 ms at the pacing rate, more on short paths, at least two segments.
     #[inline]
-    pub(super) fn burst_segments(&self) -> u32 {
+    pub(super) fn burst_segments(&mut self) -> u32 {
         if !self.rules.tso {
             return 1;
         }
@@ -100,7 +101,10 @@ impl Sender {
         }
         let n = (bytes.min(GSO_BYTES) as u32) / self.conn.mss;
         // What a control wants goes before the stack's least (`tcp_tso_segs`).
-        let least = if self.samples_rate { self.cca.min_tso_segs(&self.conn) } else { self.rules.min_burst };
+        let least = match self.wants.min_tso_segs {
+            true => self.cca.min_tso_segs(&mut self.conn),
+            false => self.rules.min_burst,
+        };
         n.max(least).min(self.max_burst)
     }
 
@@ -428,7 +432,7 @@ impl Sender {
     /// `CA_EVENT_TX_START`: nothing is in flight.
     fn start_if_idle(&mut self, now: u64) {
         if self.conn.in_flight() == 0 {
-            let last_send_ns = (self.last_send_ns != u64::MAX).then_some(self.last_send_ns);
+            let last_send_ns = Some(self.conn.last_send_ns).filter(|at| *at > 0);
             self.cca.event(&mut self.conn, Event::TxStart { last_send_ns }, now);
         }
     }
@@ -436,6 +440,9 @@ impl Sender {
     /// Records a transmission of `n` segments (`tcp_rate_skb_sent`).
     #[inline]
     fn record(&mut self, now: u64, first: u32, n: u32, flags: u64) {
+        if self.stamps.is_some() {
+            self.stamp(first, n);
+        }
         if !self.samples_rate {
             for seq in first..first + n {
                 self.board.sent(seq, now, flags);
@@ -457,10 +464,28 @@ impl Sender {
         }
     }
 
+    /// What there is when segments are sent, each of which finds those before it in flight.
+    #[inline(never)]
+    fn stamp(&mut self, first: u32, n: u32) {
+        let Some(stamps) = &mut self.stamps else { return };
+        let c = &self.conn;
+        stamps.reserve(c.snd_una, c.snd_nxt, c.snd_nxt.max(first + n));
+        let in_flight = c.in_flight();
+        for i in 0..n {
+            let stamp = Stamp {
+                tx_in_flight: in_flight + i + 1,
+                lost: c.lost,
+                delivered_ce: c.delivered_ce,
+                app_limited: c.app_limited != 0,
+            };
+            stamps.set(first + i, stamp);
+        }
+    }
+
     /// `tcp_update_skb_after_send`: when the next burst may go.
     #[inline]
     fn pace(&mut self, now: u64, n: u32) {
-        self.last_send_ns = now;
+        self.conn.last_send_ns = now.max(1);
         let prior = self.wstamp_ns;
         self.wstamp_ns = self.wstamp_ns.max(now);
         self.segments_sent += u64::from(n);

@@ -10,6 +10,7 @@ mod calls;
 mod clients;
 mod congestion;
 mod conservation;
+mod controls_in_c;
 mod delay_based;
 mod determinism;
 mod ecn;
