@@ -6,8 +6,10 @@ mod table;
 
 use crate::params::{Param, ParamKind, Value};
 use crate::{Info, Probe};
+use queuewright_own::{
+    FILE as FILE_OF_OWN, Form, MAX_LINES, SUM_OF, defines, list, sha256, text, upper, word,
+};
 pub use queuewright_own::{MAX_BYTES, hex, is_file};
-use queuewright_own::{FILE as FILE_OF_OWN, Form, MAX_LINES, SUM_OF, defines, list, sha256, text, upper, word};
 use std::sync::Arc;
 pub(crate) use table::Table;
 use table::{Help, Range};
@@ -30,9 +32,7 @@ static FORM: Form = Form {
     check: include_str!("own/check.c"),
     such_as: "\"qw.h\", \"dice.h\" or \"codel.h\"",
     example: "late.h",
-    taken: |name| {
-        crate::registry().iter().any(|info| info.name.replace('-', "_") == name.replace('-', "_"))
-    },
+    taken: |name| crate::registry().iter().any(|info| info.name.replace('-', "_") == name.replace('-', "_")),
 };
 
 /// A discipline out of a file.
@@ -108,7 +108,9 @@ pub fn sample(name: &str) -> Result<String, String> {
 pub fn load(path: &str, text: &str) -> Result<&'static Info, String> {
     let name = name(path)?;
     if defines(name, text, "CCA") && !defines(name, text, "PARAMS") {
-        return Err("a congestion control, and no discipline; name it where a congestion control is named".into());
+        return Err(
+            "a congestion control, and no discipline; name it where a congestion control is named".into()
+        );
     }
     // SAFETY: so the frame has it.
     unsafe {

@@ -54,9 +54,9 @@ pub enum Command {
     List(List),
     /// Explain a discipline or a congestion control
     Explain(Explain),
-    /// Check a scenario file, or a discipline of your own, and say what would run
+    /// Check a scenario file, or a discipline or congestion control of your own, and say what would run
     Check(Check),
-    /// Write a file to begin with: a discipline of your own
+    /// Write a file to begin with: a discipline or congestion control of your own
     New(New),
     /// Say what will work on this machine: kernel, rights, a device
     Doctor(Doctor),
@@ -604,10 +604,11 @@ pub struct Explain {
 #[command(after_help = "\
 Examples:
   queuewright check examples/home.toml && echo it would run
-  queuewright check ./late.h")]
+  queuewright check ./late.h
+  queuewright check ./mine.h")]
 pub struct Check {
-    /// Scenario file (docs/scenario.md), or - for standard input; or a discipline of your own (docs/own.md), which is tried with random
-    /// packets
+    /// Scenario file (docs/scenario.md), or - for standard input; or a discipline or congestion control of your own (docs/own.md,
+    /// docs/own-control.md), which is tried with random packets or acknowledgements
     #[arg(value_name = "FILE")]
     pub scenario: PathBuf,
 }
@@ -615,12 +616,14 @@ pub struct Check {
 /// `new`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file can be used as it is: it is a small discipline. No file is overwritten.
+The file can be used as it is: it is a small discipline, or a congestion control. No file is overwritten.
 
 Examples:
   queuewright new discipline late
   queuewright check ./late.h
-  queuewright compare --rate 50mbit --rtt 20ms --flows 4xcubic --aqm codel,./late.h")]
+  queuewright compare --rate 50mbit --rtt 20ms --flows 4xcubic --aqm codel,./late.h
+  queuewright new control mine
+  queuewright run --rate 50mbit --rtt 20ms --flows 2xcubic,2x./mine.h --aqm codel")]
 pub struct New {
     /// What to write
     #[arg(value_enum)]
@@ -633,6 +636,7 @@ pub struct New {
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Kind {
     Discipline,
+    Control,
 }
 
 /// `doctor`

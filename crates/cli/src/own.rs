@@ -1,8 +1,9 @@
-//! `new discipline` and `check ./late.h`: files of a user's own.
+//! `new discipline`, `new control` and `check ./late.h`: files of a user's own.
 
 use crate::args::Kind;
 use crate::{Failure, print};
 use queuewright_aqm::own;
+use queuewright_cca::own as control;
 use queuewright_scenario::{read_file, unreadable};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -12,6 +13,7 @@ use std::path::Path;
 pub fn new(what: Kind, name: &str) -> Result<(), Failure> {
     let text = match what {
         Kind::Discipline => own::sample(name),
+        Kind::Control => control::sample(name),
     };
     let text = text.map_err(|e| Failure::Input(format!("{name:?}: {e}")))?;
     let path = format!("./{name}.h");
@@ -20,9 +22,21 @@ pub fn new(what: Kind, name: &str) -> Result<(), Failure> {
         _ => Failure::Run(format!("{path} cannot be written: {e}")),
     })?;
     file.write_all(text.as_bytes()).map_err(|e| Failure::Run(format!("{path} cannot be written: {e}")))?;
+    let (does, named, use_it) = match what {
+        Kind::Discipline => (
+            "what waits longer than a target is dropped",
+            "where a discipline is named",
+            format!("--flows 4xcubic --aqm codel,{path},{path}:target=5ms"),
+        ),
+        Kind::Control => (
+            "Reno that gives a quarter of its window for a loss",
+            "where a congestion control is named",
+            format!("--flows 2xcubic,2x{path} --aqm codel,droptail"),
+        ),
+    };
     print(&format!(
-        "{path}: what waits longer than a target is dropped. Change it, and name it where a discipline is named:\n  queuewright check {path}\n  \
-         queuewright compare --rate 50mbit --rtt 20ms --flows 4xcubic --aqm codel,{path},{path}:target=5ms\n"
+        "{path}: {does}. Change it, and name it {named}:\n  queuewright check {path}\n  \
+         queuewright compare --rate 50mbit --rtt 20ms {use_it}\n"
     ))
 }
 
@@ -44,6 +58,17 @@ fn of(name: &str, what: impl Fn(&str, &str) -> Result<String, String>) -> Result
 }
 
 fn declared(name: &str, text: &str) -> Result<String, String> {
+    if control::is_control(name, text) {
+        let kind = control::load(name, text)?;
+        return Ok(format!("{}: {}\n", kind.name(), kind.info().about));
+    }
+    if !own::is_discipline(name, text) {
+        let upper = own::name(name)?.to_uppercase().replace('-', "_");
+        return Err(format!(
+            "neither a discipline (QW_{upper}_PARAMS) nor a congestion control (QW_{upper}_CCA); \"queuewright new\" writes \
+             either"
+        ));
+    }
     let info = own::load(name, text)?;
     let params = info.params.iter();
     let params = params
@@ -59,10 +84,15 @@ pub fn explain(name: &str) -> Result<String, String> {
     of(name, declared)
 }
 
-/// Says what is wrong with one, or what it did with random packets.
+/// Says what is wrong with one, or what it did with random packets, or acknowledgements.
 pub fn check(path: &Path) -> Result<(), Failure> {
     let said = of(&path.display().to_string(), |name, text| {
-        Ok(format!("{}{}\n", declared(name, text)?, own::check(name, text)?))
+        let declared = declared(name, text)?;
+        let said = match control::is_control(name, text) {
+            true => control::check(name, text)?,
+            false => own::check(name, text)?,
+        };
+        Ok(format!("{declared}{said}\n"))
     });
     print(&said.map_err(Failure::Input)?)
 }

@@ -197,12 +197,15 @@ pub unsafe fn variables(
     let mut all: Vec<(&str, &str)> = Vec::with_capacity(shown.len());
     for one in shown {
         // SAFETY: as above.
-        let (name, unit) = unsafe { (variable(one.name).map_err(what)?, self::text(one.unit).map_err(what)?) };
+        let (name, unit) =
+            unsafe { (variable(one.name).map_err(what)?, self::text(one.unit).map_err(what)?) };
         if all.iter().any(|(other, _)| *other == name) {
             return Err(what(format!("\"{name}\" is there twice")));
         }
         if taken.contains(&name) {
-            return Err(what(format!("time series have a \"{name}\" of each queue; give yours another name")));
+            return Err(what(format!(
+                "time series have a \"{name}\" of each queue; give yours another name"
+            )));
         }
         all.push((name, unit));
     }
