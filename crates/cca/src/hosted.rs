@@ -294,8 +294,22 @@ pub(crate) use header;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Cubic;
+    use crate::{Cca, Cubic, Kind};
     use std::mem::offset_of;
+
+    /// What is said of a header is what it says itself.
+    #[test]
+    fn headers_are_what_is_said_of_them() {
+        let of_cubic = Compiled::<InC>::unopened(Flavour::LINUX, &mut Conn::default());
+        let listed =
+            Kind::ALL.map(|kind| (kind.info(), Cca::unopened(kind, Flavour::LINUX, &mut Conn::default())));
+        let listed = listed.iter().filter_map(|(info, cca)| Some((*info, cca.hosted()?)));
+        for (info, hosted) in listed.chain([(InC::INFO, &of_cubic.0)]) {
+            let has = |flag: u64| hosted.table.flags & flag != 0;
+            assert_eq!(info.own_control, hosted.wants().cong_control, "{}", info.name);
+            assert_eq!((info.needs_ecn, info.ect1), (has(NEEDS_ECN), has(ECT1)), "{}", info.name);
+        }
+    }
 
     header!(InC, qw_control_cubic, Info { name: "in-c", ..Info::PLAIN });
 

@@ -623,7 +623,7 @@ Examples:
   queuewright check ./late.h
   queuewright compare --rate 50mbit --rtt 20ms --flows 4xcubic --aqm codel,./late.h
   queuewright new control mine
-  queuewright run --rate 50mbit --rtt 20ms --flows 2xcubic,2x./mine.h --aqm codel")]
+  queuewright compare --rate 50mbit --rtt 20ms --flows 2xcubic,2x./mine.h --aqm codel")]
 pub struct New {
     /// What to write
     #[arg(value_enum)]

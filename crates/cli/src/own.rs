@@ -63,6 +63,7 @@ fn declared(name: &str, text: &str) -> Result<String, String> {
         return Ok(format!("{}: {}\n", kind.name(), kind.info().about));
     }
     if !own::is_discipline(name, text) {
+        control::name(name)?;
         let upper = own::name(name)?.to_uppercase().replace('-', "_");
         return Err(format!(
             "neither a discipline (QW_{upper}_PARAMS) nor a congestion control (QW_{upper}_CCA); \"queuewright new\" writes \

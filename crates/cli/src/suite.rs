@@ -55,8 +55,11 @@ fn opened(args: &Args) -> Result<Option<(PathBuf, Suite, Options)>, Failure> {
     if args.resume {
         let (folder, asked): (PathBuf, Asked) = resumed(base, ASKED)?;
         // The folder may be anybody's, too.
-        own::ask(asked.options.aqm.as_deref().unwrap_or_default())
-            .map_err(|e| Failure::Input(format!("{}: options.aqm: {e}", folder.join(ASKED).display())))?;
+        for (key, named) in [("aqm", &asked.options.aqm), ("cca", &asked.options.cca)] {
+            own::ask(named.as_deref().unwrap_or_default()).map_err(|e| {
+                Failure::Input(format!("{}: options.{key}: {e}", folder.join(ASKED).display()))
+            })?;
+        }
         return Ok(Some((folder, Suite::open(&asked.suite)?, asked.options)));
     }
     let Some(name) = &args.name else { return Ok(None) };

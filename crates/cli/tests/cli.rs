@@ -1561,6 +1561,111 @@ fn the_readme_s_sentences_are_the_command_s() {
     assert!(shown.lines().count() > 2 && said.ends_with(&format!("\n{shown}")), "{said}");
 }
 
+/// A congestion control of the user's own: written, checked, run beside others, and wrong.
+#[test]
+fn a_congestion_control_of_ones_own() {
+    let dir = folder();
+    let at = dir.path();
+    let cache = at.join("cache");
+    let said = |args: &[&str]| {
+        let mut command = queuewright(at, args);
+        let out =
+            command.env("XDG_CACHE_HOME", &cache).env_remove("QUEUEWRIGHT_OWN").output().expect("it starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (out.status.code(), text(&out.stdout), text(&out.stderr))
+    };
+    let (code, words, _) = said(&["new", "control", "mine"]);
+    assert!(code == Some(0) && words.contains("queuewright check ./mine.h"), "{words}");
+    let (code, _, error) = said(&["new", "control", "mine"]);
+    assert_eq!((code, &error[..]), (Some(2), "error: ./mine.h is there already\n"));
+    let (code, _, error) = said(&["new", "control", "cubic"]);
+    assert!(code == Some(2) && error.contains("cubic is there already"), "{error}");
+    let (code, words, error) = said(&["check", "./mine.h"]);
+    assert_eq!((code, &error[..]), (Some(0), ""));
+    assert!(words.starts_with("mine: Reno that gives") && words.contains(" sequences: "), "{words}");
+    let (code, explained, _) = said(&["explain", "./mine.h"]);
+    assert!(code == Some(0) && words.starts_with(&explained), "{explained}");
+    let compare = |flows: &str| {
+        said(&[
+            "compare",
+            "--rate",
+            "20mbit",
+            "--rtt",
+            "20ms",
+            "--duration",
+            "2s",
+            "--json",
+            "--out",
+            "kept",
+            "--aqm",
+            "codel",
+            "--flows",
+            flows,
+        ])
+    };
+    let (code, results, error) = compare("cubic,2x./mine.h:ecn");
+    assert_eq!(code, Some(0), "{error}");
+    let results = json(&results);
+    let group = &results["runs"][0]["groups"][1];
+    assert_eq!((&group["name"], &group["cca"]), (&"mine".into(), &"mine".into()));
+    let id = group["cca_file"].as_str().expect("its hash");
+    assert_eq!(results["scenario"]["flows"][1]["cca_sha256"]["mine"], id[7..]);
+    // The folder stands alone, and is run again by who allows it.
+    assert!(at.join("kept/latest/mine.h").exists());
+    let again = ["run", "kept/latest/scenario.toml", "--json"];
+    let (code, _, error) = said(&again);
+    assert!(code == Some(2) && error.contains("set QUEUEWRIGHT_OWN=1"), "{error}");
+    let again = |more: &[&str]| {
+        let out = queuewright(at, &[&again[..], more].concat())
+            .env("QUEUEWRIGHT_OWN", "1")
+            .env("XDG_CACHE_HOME", &cache)
+            .output()
+            .expect("it starts");
+        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    assert_eq!(again(&[]).0, Some(0));
+    let (code, error) = again(&["--engine", "linux"]);
+    assert!(
+        code == Some(2) && error.contains("cca = \"./mine.h\": --engine linux cannot do this"),
+        "{error}"
+    );
+
+    let mine = fs::read_to_string(at.join("mine.h")).expect("it is there");
+    let counts = "s->losses++;";
+    let grows = "qw_cong_avoid_ai(c, c->cwnd, acked);";
+    for (piece, bad, why) in [
+        (counts, "s->lossess++;", "./mine.h:38:"),
+        (counts, "int unused = 0;", "unused variable 'unused'"),
+        (counts, "s[c->cwnd].losses++;", "./mine.h:38: heap-buffer-overflow"),
+        (counts, "s->losses = 7 / (c->cwnd % 2);", "mine.h:38:16: division by zero"),
+        (counts, "c->snd_una++;", "qw_mine_ssthresh writes to what is not its own"),
+        ("return left < 2 ? 2 : left;", "return left;", "qw_mine_ssthresh answers less than 2 packets"),
+        ("return qw_undo_cwnd(c);", "return 0;", "qw_mine_undo_cwnd answers a window of 0 packets"),
+        (grows, "c->cwnd -= acked;", "mine.h"),
+        (grows, "c->cwnd = 0;", "qw_mine_cong_avoid leaves a window (cwnd) of 0 packets"),
+        (grows, "c->ssthresh = 1;", "qw_mine_cong_avoid leaves an ssthresh below 2 packets"),
+        (grows, "c->pacing_rate = 0;", "qw_mine_cong_avoid leaves a pacing_rate of 0"),
+        ("#define QW_MINE_CCA", "#define QW_MINE_CAC", "QW_MINE_CCA(E) is missing"),
+    ] {
+        assert_eq!(mine.matches(piece).count(), 1, "{piece}");
+        fs::write(at.join("mine.h"), mine.replace(piece, bad)).expect("a file");
+        let (code, _, error) = said(&["check", "./mine.h"]);
+        assert!(code == Some(2) && error.contains(why), "{bad}\n{error}");
+        assert!(error.lines().count() == 1 && error.len() < 500, "{error}");
+    }
+    // What `run` finds ends it, and names the file and the event.
+    fs::write(at.join("mine.h"), mine.replace(grows, "c->cwnd = 0;")).expect("a file");
+    let (code, _, error) = compare("./mine.h");
+    assert!(
+        code == Some(1) && error.contains("mine.h: after qw_mine_cong_avoid there is a window"),
+        "{error}"
+    );
+    // Neither the one nor the other.
+    fs::write(at.join("none.h"), "int x;\n").expect("a file");
+    let (code, _, error) = said(&["check", "./none.h"]);
+    assert!(code == Some(2) && error.contains("neither a discipline (QW_NONE_PARAMS) nor"), "{error}");
+}
+
 /// A discipline of the user's own, with the program alone: written, checked, changed, run, and wrong.
 #[test]
 fn a_discipline_of_ones_own() {

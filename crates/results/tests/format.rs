@@ -29,6 +29,7 @@ fn sample() -> Results {
             groups: vec![Group {
                 name: "cubic".into(),
                 cca: "cubic".into(),
+                cca_file: None,
                 flows: 1,
                 goodput_bps: 9.4e7,
                 transfers: None,

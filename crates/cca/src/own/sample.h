@@ -2,7 +2,7 @@
 /*
  * A congestion control of your own: Reno, but that a loss takes a quarter of the
  * window and not half of it. Change it, and name the file where a congestion
- * control is named: queuewright compare ... --flows 2xcubic,2x./@x@.h
+ * control is named: queuewright compare ... --flows 2xcubic,2x./@x@.h --aqm codel
  *
  * Integers only: time is u64 nanoseconds, windows are packets (full segments),
  * rates are bytes a second. All that it remembers is in its state, of a

@@ -67,6 +67,7 @@ fn run(label: &str, d: usize, seed: u64, samples: usize) -> Run {
         Group {
             name: name.into(),
             cca: cca.into(),
+            cca_file: None,
             flows: own.clone().count() as u32,
             goodput_bps: own.map(|f| f.goodput_bps).sum(),
             transfers: None,
