@@ -114,7 +114,7 @@ pub struct Flows {
     /// The file that its sizes are out of.
     pub size_file: Option<DataFile>,
     /// The files of a user's own that congestion controls of its flows are out of.
-    pub control_files: Vec<(Kind, DataFile)>,
+    pub control_files: ControlFiles,
     /// How they come.
     pub arrival: ArrivalPattern,
     /// Ports that it crosses, in order: indices into [`Scenario::ports`].
@@ -136,6 +136,9 @@ pub struct Flows {
     /// Probes measure how the network answers while its flows load it.
     pub probes: Option<Probes>,
 }
+
+/// Files of a user's own, with the congestion controls that are out of them.
+pub type ControlFiles = Vec<(Kind, DataFile)>;
 
 /// Probes beside an entry's flows.
 #[derive(Debug, Clone, PartialEq)]

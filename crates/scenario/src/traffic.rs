@@ -8,7 +8,7 @@ use crate::error::{Error, listed, suggest};
 use crate::form::MAX_WINDOW;
 use crate::keys::{FLOWS, MAX_FLOWS, WEIGHT};
 use crate::memory::wire_bytes;
-use crate::model::{Flows, InitialWindow, Link, Probes, Run, TrafficModel, rate_of};
+use crate::model::{ControlFiles, Flows, InitialWindow, Link, Probes, Run, TrafficModel, rate_of};
 use crate::node::{Node, Table, Value};
 use crate::own;
 use crate::packet::FULL_BYTES;
@@ -178,7 +178,7 @@ fn traffic_model(
     t: &Table<'_>,
     run: &Run,
     files: &Files,
-) -> Result<(TrafficModel, Option<DataFile>, Vec<(Kind, DataFile)>), Error> {
+) -> Result<(TrafficModel, Option<DataFile>, ControlFiles), Error> {
     let kinds = || std::iter::once("cca").chain(Datagrams::names());
     let given: Vec<(&str, &Node)> = kinds().filter_map(|k| Some((k, t.get(k)?))).collect();
     let (key, one) = match given.as_slice() {
@@ -395,11 +395,7 @@ fn udp_arrival_pattern(
 }
 
 /// One congestion control, or a table of whole-number weights.
-fn ccas(
-    node: &Node,
-    files: &Files,
-    control_files: &mut Vec<(Kind, DataFile)>,
-) -> Result<Vec<(Kind, u32)>, Error> {
+fn ccas(node: &Node, files: &Files, control_files: &mut ControlFiles) -> Result<Vec<(Kind, u32)>, Error> {
     let names = preset::names();
     let mut of_file = |node: &Node| {
         let (kind, file) = own::read_control(node, files)?;
