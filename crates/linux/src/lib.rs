@@ -10,6 +10,7 @@ mod attach;
 mod before;
 mod chain;
 mod confine;
+pub mod control;
 mod doctor;
 mod export;
 mod folder;

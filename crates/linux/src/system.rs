@@ -199,13 +199,18 @@ pub fn host() -> Option<Host> {
 
 /// A program of the system's. Who is root runs no other's, whatever the environment says.
 pub fn command(program: &str) -> Command {
-    let mut path = String::from("/usr/sbin:/sbin:/usr/bin:/bin");
-    if !rustix::process::geteuid().is_root() {
-        path = format!("{path}:{}", std::env::var("PATH").unwrap_or_default());
-    }
     let mut command = Command::new(program);
-    command.env_clear().env("PATH", path).env("LC_ALL", "C");
+    command.env_clear().env("PATH", programs()).env("LC_ALL", "C");
     command
+}
+
+/// Where programs are (`PATH`) that may be run.
+pub(crate) fn programs() -> String {
+    let system = "/usr/sbin:/sbin:/usr/bin:/bin";
+    match rustix::process::geteuid().is_root() {
+        true => system.into(),
+        false => format!("{system}:{}", std::env::var("PATH").unwrap_or_default()),
+    }
 }
 
 /// Has a process that outlives this one begin in `/`, with no file of this one's but its three standard ones: what it would inherit
