@@ -89,6 +89,11 @@ pub fn is_control(path: &str, text: &str) -> bool {
     queuewright_own::stem(path).is_some_and(|name| defines(name, text, "CCA") || defines(name, text, "FLAGS"))
 }
 
+/// What such a file may include: names, and what is in them.
+pub fn headers() -> Vec<(&'static str, &'static str)> {
+    (FORM.headers)()
+}
+
 /// The control that the file's name gives to it: what C calls it, with `_` for each `-`.
 ///
 /// # Errors

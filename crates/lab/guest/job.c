@@ -11,6 +11,7 @@
  *   batch NS PROGRAM               ip or tc with all lines noted, in a namespace
  *   plain NS DEVICE                no segmentation, no merging: a packet is what the wire has
  *   set NS PATH VALUE              a value below /proc/sys in a namespace (-: the machine's)
+ *   control FILE                   a congestion control as BPF, registered once
  *   hello NS                       let the namespace's neighbours meet
  *   listen PORT CCA                the server's socket of a congestion control
  *   watch NS                       the namespace of the bottleneck
@@ -125,7 +126,8 @@ static void failed(char **words, int status)
 	     text);
 }
 
-bool command(const char *ns, char **words)
+/* Runs a program, what it prints into OUTPUT; its status. */
+static int run(const char *ns, char **words)
 {
 	/* For the host, which would else hear nothing while a slow machine is
 	 * laid out. */
@@ -148,12 +150,110 @@ bool command(const char *ns, char **words)
 	if (fd >= 0)
 		close(fd);
 	if (pid < 0)
+		return -1;
+	if (waitpid(pid, &status, 0) != pid)
+		return 127;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : status;
+}
+
+bool command(const char *ns, char **words)
+{
+	int status = run(ns, words);
+
+	if (status > 0)
+		failed(words, status);
+	return status == 0;
+}
+
+/* What a refused BPF object's log says last: the verifier's log may be long, and
+ * its reason is its end. */
+static void refused_object(const char *file)
+{
+	char text[3500];
+	FILE *output = fopen(OUTPUT, "r");
+	char *line = NULL;
+	size_t room = 0, used = 0;
+
+	while (output && getline(&line, &room, output) > 0) {
+		size_t length = strlen(line);
+
+		if (strstr(line, "-- END PROG LOAD LOG"))
+			break;
+		if (length >= sizeof(text))
+			continue;
+		if (used + length >= sizeof(text)) {
+			size_t over = used + length + 1 - sizeof(text);
+
+			memmove(text, text + over, used - over);
+			used -= over;
+		}
+		memcpy(text + used, line, length);
+		used += length;
+	}
+	free(line);
+	if (output)
+		fclose(output);
+	fail("control %s\n%.*s", file, (int)used, text);
+}
+
+/* What the last program printed after a word, as a number; 0: nothing. */
+static uint64_t printed(const char *word)
+{
+	char text[512];
+	int fd = open(OUTPUT, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	const char *at;
+
+	text[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+	at = strstr(text, word);
+	return at ? number(at + strlen(word)) : 0;
+}
+
+/* The congestion controls that are registered: runs share them. */
+static struct control {
+	char file[64];
+	uint64_t id; /* the kernel's number of its map */
+} controls[32];
+static uint32_t control_count;
+
+static bool control(const char *file)
+{
+	char *words[] = { "bpftool", "struct_ops", "register", (char *)file,
+			  NULL };
+	const uint32_t most = sizeof(controls) / sizeof(*controls);
+	struct control *c = &controls[control_count];
+
+	for (uint32_t i = 0; i < control_count; i++)
+		if (!strcmp(controls[i].file, file))
+			return true;
+	if (control_count == most) {
+		fail("more than %u congestion controls", most);
 		return false;
-	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
-	    WEXITSTATUS(status) == 0)
-		return true;
-	failed(words, WIFEXITED(status) ? WEXITSTATUS(status) : status);
-	return false;
+	}
+	if (run(NULL, words)) {
+		refused_object(file);
+		return false;
+	}
+	snprintf(c->file, sizeof(c->file), "%s", file);
+	c->id = printed(" id ");
+	control_count++;
+	return true;
+}
+
+/* The kernel may not be this job's alone. */
+static void forget_controls(void)
+{
+	while (control_count) {
+		char id[24];
+		char *words[] = { "bpftool", "struct_ops", "unregister",
+				  "id",	     id,	   NULL };
+
+		snprintf(id, sizeof(id), "%llu",
+			 (unsigned long long)controls[--control_count].id);
+		run(NULL, words);
+	}
 }
 
 /* Several values have commas between them. */
@@ -329,6 +429,8 @@ static bool line(char **w, int n)
 		return plain(w[1], w[2]);
 	if (!strcmp(verb, "set") && n == 4)
 		return set(w[1], w[2], w[3]);
+	if (!strcmp(verb, "control") && n == 2)
+		return control(w[1]);
 	if (!strcmp(verb, "hello") && n == 2)
 		return udp_hello(w[1]);
 	if (!strcmp(verb, "listen") && n == 3)
@@ -423,6 +525,7 @@ void job_run(const char *path, uint32_t *run)
 				break;
 		}
 	}
+	forget_controls();
 	if (ferror(file))
 		fail("the job: %s", strerror(errno));
 	free(text);

@@ -61,7 +61,7 @@ fn check_for(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin, sets_ce
     for (i, flows) in scenario.flows.iter().enumerate() {
         let (mut cca, mut ecn, mut requests, mut video) = (false, false, false, false);
         if let TrafficModel::Tcp { ccas, l4s, client, .. } = &flows.traffic {
-            cca = ccas.iter().any(|(kind, _)| kind.info().linux.is_none());
+            cca = ccas.iter().any(|(kind, _)| crate::control::linux_name(*kind).is_none());
             ecn = *l4s;
             requests = matches!(client, Some(Client::Requests(_)));
             video = matches!(client, Some(Client::Video(_)));

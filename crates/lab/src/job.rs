@@ -5,6 +5,7 @@
 //! the reverse path from the router to the client, so that nothing but the queue under test holds data up.
 
 use crate::Error;
+use crate::control::{Control, linux_name};
 use crate::layout::{self, DEVICE};
 use crate::qdisc::{Qdisc, QdiscOrigin, qdisc};
 use queuewright_scenario::Gaps;
@@ -19,6 +20,8 @@ pub const FIRST_PORT: u16 = layout::FIRST_PORT as u16;
 const FIRST_LISTENER: usize = 5000;
 /// This program's name in the guest.
 pub const PROGRAM: &str = "queuewright";
+/// Where the guest has the program that sets ECT(1).
+const ECT1: &str = "/sys/fs/bpf/ect1";
 /// What the draws of Poisson flows begin with, "pois".
 const POISSON: u64 = 0x706f_6973;
 /// The stamp in each datagram (`guest/udp.c`).
@@ -100,7 +103,7 @@ fn client(f: &FlowSpec) -> Client {
 
 impl Job {
     /// Of runs that `check` has accepted, on this machine's kernel or in the virtual machine.
-    pub fn new(runs: &[RunSpec], origin: QdiscOrigin, native: bool) -> Result<Job, Error> {
+    pub fn new(runs: &[RunSpec], origin: QdiscOrigin, native: bool, linux: u32) -> Result<Job, Error> {
         let mut job = Job::empty(vec!["veth", "sch_htb", "sch_netem"]);
         job.native = native;
         let mut body = Lines::default();
@@ -108,7 +111,14 @@ impl Job {
             job.run(&mut body, i, run, origin)
                 .map_err(|why| Error::Machine(format!("{}: {why}", run.discipline.label)))?;
         }
+        let controls = Control::all(runs);
+        for control in &controls {
+            job.files.insert(control.file(), control.compile(linux)?);
+        }
         job.text = Job::boot(true);
+        if controls.iter().any(Control::ect1) {
+            job.text += &format!("do bpftool prog load /ect1.bpf.o {ECT1}\n");
+        }
         if !native {
             let pages = [TCP_MEMORY / 8 * 6, TCP_MEMORY / 8 * 7, TCP_MEMORY].map(|bytes| bytes / 4096);
             job.text += &format!("set - net/ipv4/tcp_mem {},{},{}\n", pages[0], pages[1], pages[2]);
@@ -166,9 +176,8 @@ impl Job {
         let mut ccas = BTreeSet::new();
         for f in &run.flows {
             if let Traffic::Tcp { cca, .. } = f.traffic {
-                let linux = cca.info().linux.ok_or("Linux has no such congestion control")?;
-                self.need(linux.module);
-                ccas.insert(linux.name);
+                ccas.insert(linux_name(cca).ok_or("Linux has no such congestion control")?);
+                self.need(cca.info().linux.and_then(|linux| linux.module));
             }
         }
         let clients = clients(run);
@@ -177,6 +186,15 @@ impl Job {
         out.network(&clients, hosts_ns);
         self.need(shaper_module(port.shaper));
         out.bottleneck(&qdisc, port.shaper, bps, port.burst_bytes.unwrap_or_else(|| wire_burst(bps)));
+        let controls = Control::all(std::slice::from_ref(run));
+        for control in &controls {
+            out.add(format!("control /{}", control.file()));
+        }
+        if controls.iter().any(Control::ect1) {
+            for i in 0..clients.len() {
+                out.add(format!("in c{i} bpftool net attach tcx_egress pinned {ECT1} dev cr"));
+            }
+        }
         for (i, cca) in ccas.iter().enumerate() {
             out.add(format!("listen {} {cca}", FIRST_LISTENER + i));
         }
@@ -337,7 +355,7 @@ impl Lines {
             }
             Traffic::Tcp { cca, size_bytes, .. } => {
                 // `check` has refused what Linux has not.
-                let name = cca.info().linux.map_or("cubic", |l| l.name);
+                let name = linux_name(*cca).unwrap_or_default();
                 self.add(format!("tcp {i} c{ns} {name} {start} {stop} {}", size_bytes.unwrap_or(0)));
             }
         }
@@ -414,7 +432,7 @@ mod tests {
     fn only_the_virtual_machine_waits_for_its_uptime() {
         let runs = runs("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n");
         for (native, least) in [(false, LEAST_UPTIME_NS), (true, 0)] {
-            let job = Job::new(&runs, QdiscOrigin::Kernel, native).unwrap_or_else(|e| panic!("{e}"));
+            let job = Job::new(&runs, QdiscOrigin::Kernel, native, 702).unwrap_or_else(|e| panic!("{e}"));
             let waits: BTreeSet<&str> = job
                 .text
                 .lines()
@@ -432,7 +450,7 @@ mod tests {
         let tcp = |more: &str| format!("[[flows]]\ncount = 2\ncca = \"bbr\"\nrtt = \"20ms\"\n{more}\n");
         let runs = runs(&[tcp(""), tcp("ecn = true"), tcp("initial_window = \"4p\"")].concat());
         assert_eq!(clients(&runs[0]).len(), 3);
-        let job = Job::new(&runs, QdiscOrigin::Kernel, false).unwrap_or_else(|e| panic!("{e}"));
+        let job = Job::new(&runs, QdiscOrigin::Kernel, false, 702).unwrap_or_else(|e| panic!("{e}"));
         assert!(job.modules.ends_with(&["sch_codel", "tcp_bbr"]), "{:?}", job.modules);
         let count = |begins: &str| job.text.lines().filter(|l| l.starts_with(begins)).count();
         assert_eq!((count("run "), count("end"), count("tcp "), count("hello ")), (2, 2, 12, 6));
@@ -467,7 +485,7 @@ mod tests {
     #[test]
     fn ours_is_attached_and_its_maps_are_looked_at() {
         let runs = runs("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n");
-        let job = Job::new(&runs, QdiscOrigin::Bpf, false).unwrap_or_else(|e| panic!("{e}"));
+        let job = Job::new(&runs, QdiscOrigin::Bpf, false, 702).unwrap_or_else(|e| panic!("{e}"));
         assert!(job.attaches && !job.text.contains("htb default"));
         let attach = job.text.lines().find(|l| l.contains(" attach ")).expect("it is attached");
         assert!(
@@ -491,7 +509,7 @@ mod tests {
         if queuewright_linux::names().is_empty() {
             return;
         }
-        let job = Job::new(&runs, QdiscOrigin::Bpf, false).unwrap_or_else(|e| panic!("{e}"));
+        let job = Job::new(&runs, QdiscOrigin::Bpf, false, 702).unwrap_or_else(|e| panic!("{e}"));
         let (name, content) = job.files.iter().next().expect("a file");
         let policy = queuewright_scenario::Policy::parse(content, name).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(Some(&policy.weights), runs[1].discipline.weights().map(|w| &w.values));

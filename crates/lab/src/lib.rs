@@ -7,6 +7,7 @@
 //! `measure` makes results of it. `build/lab`, which `scripts/setup lab` fills, holds kernel, QEMU and tools.
 
 mod check;
+mod control;
 mod costs;
 mod job;
 pub mod judge;
@@ -110,7 +111,9 @@ impl Lab {
                 machine::GuestEvent::At(seconds) => {
                     RunEvent::At((seconds * 1e9 / runs[i].duration_ns as f64).clamp(0.0, 1.0))
                 }
-                machine::GuestEvent::Failed(why) => RunEvent::Done(Err(Error::Machine(why))),
+                machine::GuestEvent::Failed(why) => {
+                    RunEvent::Done(Err(Error::Machine(control::in_words(why, runs))))
+                }
                 machine::GuestEvent::Measured(raw) => RunEvent::Done(Ok(Box::new({
                     let wall_s = since.elapsed().as_secs_f64();
                     since = Instant::now();
@@ -138,7 +141,7 @@ impl Lab {
         stop: &AtomicBool,
         hear: impl FnMut(usize, machine::GuestEvent),
     ) -> Result<(), Error> {
-        let job = job::Job::new(runs, self.origin, self.native)?;
+        let job = job::Job::new(runs, self.origin, self.native, self.linux())?;
         let chance = runs.first().map_or(1, |r| r.seed);
         machine::work(self, &job, chance, stop, hear)
     }

@@ -158,7 +158,7 @@ fn fill(lab: &Lab, job: &Job, modules: &[(String, Vec<u8>)], a: &mut impl Files)
     }
     a.tree(&lab.root.join("guest"), "")?;
     a.program("init", &fs::read(lab.root.join("agent"))?)?;
-    for name in ["trace.bpf.o", "queue.bpf.o", "replay.bpf.o"] {
+    for name in ["trace.bpf.o", "queue.bpf.o", "replay.bpf.o", "ect1.bpf.o"] {
         a.file(name, &fs::read(lab.root.join(name))?)?;
     }
     if job.attaches {

@@ -70,6 +70,7 @@ impl Lab {
             ("trace.bpf.o", "the trace programs"),
             ("queue.bpf.o", "the trace programs of a queue"),
             ("replay.bpf.o", "the replay's trace programs"),
+            ("ect1.bpf.o", "the program that sets ECT(1)"),
             ("guest/usr/sbin/tc", "iproute2"),
             ("root/usr/bin/qemu-system-x86_64", "QEMU"),
         ] {
@@ -118,6 +119,16 @@ impl Lab {
     /// Its folder, `build/lab`.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The kernel's version, 100 * major + minor.
+    pub(crate) fn linux(&self) -> u32 {
+        let release = match self.native {
+            true => rustix::system::uname().release().to_string_lossy().into_owned(),
+            false => self.modules.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        };
+        let mut numbers = release.split(['.', '-', '+']).map(|n| n.parse().unwrap_or(0u32));
+        numbers.next().unwrap_or(0) * 100 + numbers.next().unwrap_or(0).min(99)
     }
 
     /// With the `queuewright` that is to attach ours inside the guest.

@@ -232,7 +232,7 @@ mod tests {
     fn flows_start_in_the_simulator_as_in_the_lab() {
         let row = Row::of_line("20mbit 40ms 2xcubic pie 1000p", "3").unwrap_or_else(|e| panic!("{e}"));
         let sim = row.sim.iter().find(|r| r.seed == 3).expect("the seed");
-        let job = crate::job::Job::new(&row.linux, row.origin, false).unwrap_or_else(|e| panic!("{e}"));
+        let job = crate::job::Job::new(&row.linux, row.origin, false, 702).unwrap_or_else(|e| panic!("{e}"));
         for (i, flow) in sim.flows.iter().enumerate() {
             let line = job.text.lines().find(|l| l.starts_with(&format!("tcp {i} "))).expect("it is sent");
             assert_eq!(

@@ -1,0 +1,151 @@
+//! Congestion controls in C in a real kernel: what they do there is what the kernel's own of the same rules do.
+
+use queuewright_cca::own;
+use queuewright_lab::judge::{Point, Spread, misses};
+use queuewright_lab::{Lab, QdiscOrigin, RunEvent, check};
+use queuewright_results::Run;
+use queuewright_scenario::{RunSpec, Scenario};
+use queuewright_testing::{Lack, left_out};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+const CUBIC: &str = include_str!("../../../cca/cubic.h");
+const DCTCP: &str = include_str!("../../../cca/dctcp.h");
+
+/// The lab, or a word on what is left out.
+fn lab(test: &str) -> Option<Lab> {
+    Lab::open(&[]).map_err(|e| left_out(test, Lack::Setup, &e)).ok()
+}
+
+/// A control under another name, in a folder.
+fn write(folder: &Path, text: &str, name: &str, as_name: &str) {
+    let text = text.replace(&format!("qw_{name}"), &format!("qw_{as_name}"));
+    let text =
+        text.replace(&format!("QW_{}", name.to_uppercase()), &format!("QW_{}", as_name.to_uppercase()));
+    std::fs::write(folder.join(format!("{as_name}.h")), text).expect("a file");
+}
+
+/// A file to begin with, with something else in a place.
+fn sample(folder: &Path, name: &str, from: &str, to: &str) {
+    let text = own::sample(name).unwrap_or_else(|e| panic!("{e}"));
+    assert!(text.contains(from), "{text}");
+    std::fs::write(folder.join(format!("{name}.h")), text.replacen(from, to, 1)).expect("a file");
+}
+
+fn runs(folder: &Path, text: &str) -> Vec<RunSpec> {
+    static CONSENT: std::sync::Once = std::sync::Once::new();
+    // SAFETY: once, before this process reads it.
+    CONSENT.call_once(|| unsafe { std::env::set_var("QUEUEWRIGHT_OWN", "1") });
+    let scenario = Scenario::parse(text, "s.toml", folder).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+    check(&scenario, &specs, QdiscOrigin::Kernel, false).unwrap_or_else(|e| panic!("{e}"));
+    specs
+}
+
+/// All in one boot.
+fn measured(lab: &Lab, specs: &[RunSpec]) -> Vec<Result<Run, String>> {
+    let mut all: Vec<Option<Result<Run, String>>> = vec![None; specs.len()];
+    lab.run(specs, &AtomicBool::new(false), |i, heard| {
+        if let RunEvent::Done(done) = heard {
+            all[i] = Some(done.map(|run| *run).map_err(|e| e.to_string()));
+        }
+    });
+    all.into_iter().map(|run| run.expect("heard of every run")).collect()
+}
+
+/// A row: rate (Mbit/s), round-trip time (ms), flows, their control and the discipline.
+fn row(folder: &Path, rate: u32, rtt: u32, flows: u32, cca: &str, discipline: &str) -> Vec<RunSpec> {
+    let ecn = discipline.contains("ecn");
+    let text = format!(
+        "[link]\nrate = \"{rate}mbit\"\nbuffer = \"100p\"\n[[flows]]\ncount = {flows}\ncca = \"{cca}\"\n\
+         rtt = \"{rtt}ms\"\necn = {ecn}\n[queue]\ndisciplines = [{discipline}]\n\
+         [run]\nduration = \"8s\"\nwarmup = \"2s\"\nseeds = [1]\n"
+    );
+    runs(folder, &text)
+}
+
+#[test]
+fn a_control_in_c_does_what_the_kernels_does() {
+    let Some(lab) = lab("a_control_in_c_does_what_the_kernels_does") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), CUBIC, "cubic", "mycubic");
+    write(folder.path(), DCTCP, "dctcp", "mydctcp");
+    // With Reno's decrease.
+    let wrong = CUBIC.replace("BETA 717u", "BETA 512u");
+    assert_ne!(wrong, CUBIC);
+    write(folder.path(), &wrong, "cubic", "halves");
+    let marking = "{ name = \"codel\", ecn = true }";
+    let threshold = "{ name = \"codel\", ecn = true, ce_threshold = \"1ms\" }";
+    let rows = [
+        (10, 20, 1, "cubic", "./mycubic.h", "\"droptail\""),
+        (50, 40, 2, "cubic", "./mycubic.h", marking),
+        (100, 100, 1, "cubic", "./mycubic.h", "\"droptail\""),
+        (20, 50, 4, "cubic", "./mycubic.h", "\"codel\""),
+        (20, 20, 1, "dctcp", "./mydctcp.h", threshold),
+        (50, 40, 2, "dctcp", "./mydctcp.h", marking),
+        (10, 20, 1, "cubic", "./halves.h", "\"droptail\""),
+    ];
+    let mut specs = Vec::new();
+    for (rate, rtt, flows, kernels, ours, discipline) in rows {
+        for cca in [kernels, ours] {
+            specs.extend(row(folder.path(), rate, rtt, flows, cca, discipline));
+        }
+    }
+    let done = measured(&lab, &specs);
+    let points: Vec<Point> =
+        done.iter().map(|run| Point::of(run.as_ref().unwrap_or_else(|e| panic!("{e}")))).collect();
+    for (two, row) in points.chunks(2).zip(&rows) {
+        println!("{row:?}\n  {:?}\n  {:?}", two[0], two[1]);
+    }
+    for (two, row) in points.chunks(2).zip(&rows) {
+        let missed = misses(&two[..1], &two[1..], &Spread::of([]));
+        let same = row.4 != "./halves.h";
+        assert_eq!(missed.is_empty(), same, "{row:?}: {missed:?}");
+    }
+}
+
+/// What the kernel's verifier refuses is a line of the file, and the run of another control goes on.
+#[test]
+fn what_the_verifier_refuses_is_a_line() {
+    let Some(lab) = lab("what_the_verifier_refuses_is_a_line") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let counted = "\ts->losses++;\n";
+    sample(folder.path(), "reads", counted, "\ts->losses += *(qw_u32 *)(c->cwnd * 8ULL);\n");
+    sample(folder.path(), "loops", counted, "\twhile (s->losses < now)\n\t\ts->losses += c->cwnd;\n");
+    sample(folder.path(), "fine", counted, counted);
+    let of = |name: &str| row(folder.path(), 10, 20, 1, &format!("./{name}.h"), "\"droptail\"");
+    let specs: Vec<RunSpec> = ["reads", "loops", "fine"].iter().flat_map(|name| of(name)).collect();
+    let done = measured(&lab, &specs);
+    let line = |name: &str, has: &str| {
+        let text = std::fs::read_to_string(folder.path().join(format!("{name}.h"))).expect("a file");
+        1 + text.lines().position(|line| line.contains(has)).expect("it is there")
+    };
+    let refused = |i: usize| done[i].as_ref().expect_err("it is refused").clone();
+    let place = format!("reads.h:{}: the kernel's verifier refuses it: ", line("reads", "8ULL"));
+    assert!(refused(0).starts_with(&place) && refused(0).contains("invalid mem access"), "{}", refused(0));
+    assert!(refused(1).starts_with("loops.h:") && refused(1).contains("loop"), "{}", refused(1));
+    for said in [refused(0), refused(1)] {
+        assert!(!said.contains('\n'), "{said}");
+    }
+    let fine = done[2].as_ref().unwrap_or_else(|e| panic!("{e}"));
+    assert!(fine.ports[0].utilization > 0.95, "{:?}", fine.ports[0]);
+}
+
+/// A function that BPF has not, and a kernel that is too old.
+#[test]
+fn what_the_compiler_refuses_is_a_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    sample(
+        folder.path(),
+        "wide",
+        "\ts->losses++;\n",
+        "\ts->losses += (qw_u32)((unsigned __int128)now * now >> 70);\n",
+    );
+    let Ok(lab) = Lab::open(&[]) else {
+        return left_out("what_the_compiler_refuses_is_a_line", Lack::Setup, &"the lab is not set up");
+    };
+    let specs = row(folder.path(), 10, 20, 1, "./wide.h", "\"droptail\"");
+    let said = measured(&lab, &specs).remove(0).expect_err("BPF cannot do that");
+    println!("{said}");
+    assert!(said.starts_with("wide.h") && !said.contains('\n'), "{said}");
+}
