@@ -53,17 +53,32 @@ fn measured(lab: &Lab, specs: &[RunSpec]) -> Vec<Result<Run, String>> {
     all.into_iter().map(|run| run.expect("heard of every run")).collect()
 }
 
-/// A row: rate (Mbit/s), round-trip time (ms), flows, their control and the discipline.
-fn row(folder: &Path, rate: u32, rtt: u32, flows: u32, cca: &str, discipline: &str) -> Vec<RunSpec> {
-    let ecn = discipline.contains("ecn");
-    let text = format!(
-        "[link]\nrate = \"{rate}mbit\"\nbuffer = \"100p\"\n[[flows]]\ncount = {flows}\ncca = \"{cca}\"\n\
-         rtt = \"{rtt}ms\"\necn = {ecn}\n[queue]\ndisciplines = [{discipline}]\n\
-         [run]\nduration = \"8s\"\nwarmup = \"2s\"\nseeds = [1]\n"
-    );
-    runs(folder, &text)
+/// Flows over a bottleneck of 100 packets.
+struct Row {
+    mbit: u32,
+    rtt_ms: u32,
+    flows: u32,
+    discipline: &'static str,
+    /// Several where two flows may fall into step, or not.
+    seeds: &'static str,
 }
 
+impl Row {
+    fn specs(&self, folder: &Path, cca: &str) -> Vec<RunSpec> {
+        let Row { mbit, rtt_ms, flows, discipline, seeds } = self;
+        let ecn = discipline.contains("ecn");
+        let text = format!(
+            "[link]\nrate = \"{mbit}mbit\"\nbuffer = \"100p\"\n[[flows]]\ncount = {flows}\ncca = \"{cca}\"\n\
+             rtt = \"{rtt_ms}ms\"\necn = {ecn}\n[queue]\ndisciplines = [{discipline}]\n\
+             [run]\nduration = \"8s\"\nwarmup = \"2s\"\nseeds = [{seeds}]\n"
+        );
+        runs(folder, &text)
+    }
+}
+
+const SIMPLE: Row = Row { mbit: 10, rtt_ms: 20, flows: 1, discipline: "\"droptail\"", seeds: "1" };
+
+/// As far as `validate` allows the simulator to be from Linux. With another decrease CUBIC is not.
 #[test]
 fn a_control_in_c_does_what_the_kernels_does() {
     let Some(lab) = lab("a_control_in_c_does_what_the_kernels_does") else { return };
@@ -76,32 +91,35 @@ fn a_control_in_c_does_what_the_kernels_does() {
     write(folder.path(), &wrong, "cubic", "halves");
     let marking = "{ name = \"codel\", ecn = true }";
     let threshold = "{ name = \"codel\", ecn = true, ce_threshold = \"1ms\" }";
+    let row = |mbit, rtt_ms, flows, discipline, seeds| Row { mbit, rtt_ms, flows, discipline, seeds };
     let rows = [
-        (10, 20, 1, "cubic", "./mycubic.h", "\"droptail\""),
-        (50, 40, 2, "cubic", "./mycubic.h", marking),
-        (100, 100, 1, "cubic", "./mycubic.h", "\"droptail\""),
-        (20, 50, 4, "cubic", "./mycubic.h", "\"codel\""),
-        (20, 20, 1, "dctcp", "./mydctcp.h", threshold),
-        (50, 40, 2, "dctcp", "./mydctcp.h", marking),
-        (10, 20, 1, "cubic", "./halves.h", "\"droptail\""),
+        ("cubic", "./mycubic.h", SIMPLE),
+        ("cubic", "./mycubic.h", row(50, 40, 2, marking, "1")),
+        ("cubic", "./mycubic.h", row(100, 100, 1, "\"droptail\"", "1")),
+        ("cubic", "./mycubic.h", row(20, 50, 4, "\"codel\"", "1")),
+        ("dctcp", "./mydctcp.h", row(20, 20, 1, threshold, "1")),
+        ("dctcp", "./mydctcp.h", row(50, 40, 2, marking, "2, 3, 4")),
+        ("cubic", "./halves.h", SIMPLE),
     ];
-    let mut specs = Vec::new();
-    for (rate, rtt, flows, kernels, ours, discipline) in rows {
-        for cca in [kernels, ours] {
-            specs.extend(row(folder.path(), rate, rtt, flows, cca, discipline));
-        }
-    }
-    let done = measured(&lab, &specs);
-    let points: Vec<Point> =
-        done.iter().map(|run| Point::of(run.as_ref().unwrap_or_else(|e| panic!("{e}")))).collect();
-    for (two, row) in points.chunks(2).zip(&rows) {
-        println!("{row:?}\n  {:?}\n  {:?}", two[0], two[1]);
-    }
-    for (two, row) in points.chunks(2).zip(&rows) {
-        let missed = misses(&two[..1], &two[1..], &Spread::of([]));
-        let same = row.4 != "./halves.h";
-        assert_eq!(missed.is_empty(), same, "{row:?}: {missed:?}");
-    }
+    let specs: Vec<[Vec<RunSpec>; 2]> = rows
+        .iter()
+        .map(|(kernels, ours, row)| [kernels, ours].map(|cca| row.specs(folder.path(), cca)))
+        .collect();
+    let all: Vec<RunSpec> = specs.iter().flatten().flatten().cloned().collect();
+    let mut done =
+        measured(&lab, &all).into_iter().map(|run| Point::of(&run.unwrap_or_else(|e| panic!("{e}"))));
+    let mut take = |specs: &Vec<RunSpec>| -> Vec<Point> { done.by_ref().take(specs.len()).collect() };
+    let points: Vec<[Vec<Point>; 2]> = specs.iter().map(|[a, b]| [take(a), take(b)]).collect();
+    let judged: Vec<bool> = rows
+        .iter()
+        .zip(&points)
+        .map(|((_, ours, row), [kernels, mine])| {
+            let missed = misses(kernels, mine, &Spread::of([]));
+            println!("{ours}, {} Mbit/s, {} ms: {missed:?}\n  {kernels:?}\n  {mine:?}", row.mbit, row.rtt_ms);
+            missed.is_empty()
+        })
+        .collect();
+    assert_eq!(judged, rows.map(|(_, ours, _)| ours != "./halves.h"));
 }
 
 /// What the kernel's verifier refuses is a line of the file, and the run of another control goes on.
@@ -113,7 +131,7 @@ fn what_the_verifier_refuses_is_a_line() {
     sample(folder.path(), "reads", counted, "\ts->losses += *(qw_u32 *)(c->cwnd * 8ULL);\n");
     sample(folder.path(), "loops", counted, "\twhile (s->losses < now)\n\t\ts->losses += c->cwnd;\n");
     sample(folder.path(), "fine", counted, counted);
-    let of = |name: &str| row(folder.path(), 10, 20, 1, &format!("./{name}.h"), "\"droptail\"");
+    let of = |name: &str| SIMPLE.specs(folder.path(), &format!("./{name}.h"));
     let specs: Vec<RunSpec> = ["reads", "loops", "fine"].iter().flat_map(|name| of(name)).collect();
     let done = measured(&lab, &specs);
     let line = |name: &str, has: &str| {
@@ -144,7 +162,7 @@ fn what_the_compiler_refuses_is_a_line() {
     let Ok(lab) = Lab::open(&[]) else {
         return left_out("what_the_compiler_refuses_is_a_line", Lack::Setup, &"the lab is not set up");
     };
-    let specs = row(folder.path(), 10, 20, 1, "./wide.h", "\"droptail\"");
+    let specs = SIMPLE.specs(folder.path(), "./wide.h");
     let said = measured(&lab, &specs).remove(0).expect_err("BPF cannot do that");
     println!("{said}");
     assert!(said.starts_with("wide.h") && !said.contains('\n'), "{said}");

@@ -152,15 +152,14 @@ _Static_assert(sizeof(STATE) <= QW_CCA_STATE,
 
 #define IS_cong_control 1
 #if WANTS && FLAGS & QW_CCA_STAMPS
-#define MOMENTS 2048u
+#define MOMENTS 512u
 #else
 #define MOMENTS 1u
 #endif
 #undef IS_cong_control
 
 /* The kernel stamps a packet with tp->delivered alone when it is sent. That names
- * the ACK before it, and what was then the host keeps here, at the place of
- * its lowest bits: for windows of up to MOMENTS packets. */
+ * the ACK before it, and what was then the host keeps here. */
 struct moment {
 	qw_u32 delivered; /* tp->delivered after the ACK */
 	qw_u32 lost; /* tp->lost after it */
@@ -172,7 +171,7 @@ struct moment {
 struct host {
 	struct qw_conn conn;
 	struct qw_rate_sample sample;
-	qw_u32 last; /* the moment of the last ACK */
+	qw_u32 last; /* where the moment of the last ACK is */
 	qw_u32 rcv_nxt; /* before the packet at hand */
 	qw_u8 ce; /* the last packet had CE */
 	qw_u8 tlp; /* the ACK is of a probe that repaired a loss */
@@ -180,6 +179,9 @@ struct host {
 	struct moment moments[MOMENTS];
 	STATE state;
 };
+
+/* More the kernel does not allocate for a socket (kmalloc_nolock). */
+_Static_assert(sizeof(struct host) <= 8000, "what the host keeps is too long");
 
 struct {
 	int (*type)[BPF_MAP_TYPE_SK_STORAGE];
@@ -323,16 +325,30 @@ static __attribute__((noinline)) int settle(struct host *h, struct tcp_sock *tp)
 	return 0;
 }
 
+/* So many bits of tp->delivered are left out in the place of a moment: none for
+ * windows of half the table. In wider ones several ACKs share a place, and the
+ * last of them stays. */
+static inline qw_u32 coarseness(const struct qw_conn *c)
+{
+	qw_u32 bits = 0;
+
+#pragma clang loop unroll(full)
+	for (qw_u32 i = 0; i < 8; i++)
+		bits += c->cwnd > (MOMENTS / 2) << i;
+	return bits;
+}
+
 /* The ACK is dealt with: packets that are sent from now on are sent after it. */
 static inline void remember(struct host *h)
 {
 	const struct qw_conn *c = &h->conn;
-	struct moment *m = &h->moments[c->delivered & (MOMENTS - 1)];
+	qw_u32 at = (c->delivered >> coarseness(c)) & (MOMENTS - 1);
+	struct moment *m = &h->moments[at];
 
 	m->delivered = c->delivered;
 	m->lost = c->lost;
 	m->in_flight = qw_in_flight(c);
-	h->last = c->delivered;
+	h->last = at;
 }
 
 static inline struct host *host_of(void *sk)
@@ -420,6 +436,7 @@ static __attribute__((noinline)) int learn(struct host *h,
 {
 	const struct qw_conn *c = &h->conn;
 	struct qw_rate_sample *s = &h->sample;
+	qw_u32 bits = coarseness(c);
 	struct moment *m;
 
 	s->prior_ns = rs->prior_mstamp * QW_NS_PER_US;
@@ -438,8 +455,9 @@ static __attribute__((noinline)) int learn(struct host *h,
 	s->delivered_ce = HAS(rs->delivered_ce) ? (qw_u32)rs->delivered_ce : 0;
 	m = &h->moments[h->last & (MOMENTS - 1)];
 	m->in_flight = rs->prior_in_flight;
-	m = &h->moments[rs->prior_delivered & (MOMENTS - 1)];
-	if (rs->prior_mstamp && m->delivered == rs->prior_delivered) {
+	m = &h->moments[(rs->prior_delivered >> bits) & (MOMENTS - 1)];
+	if (rs->prior_mstamp &&
+	    m->delivered >> bits == rs->prior_delivered >> bits) {
 		s->tx_in_flight = m->in_flight;
 		s->lost = c->lost - m->lost;
 	} else {

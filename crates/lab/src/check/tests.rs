@@ -54,7 +54,7 @@ impl Parts<'_> {
         let scenario = self.scenario();
         let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}\n{}", self.text()));
         check(&scenario, &runs, QdiscOrigin::Kernel, false).map_err(|e| e.to_string())?;
-        Ok(Job::new(&runs, QdiscOrigin::Kernel, false)
+        Ok(Job::new(&runs, QdiscOrigin::Kernel, false, 702)
             .unwrap_or_else(|e| panic!("{e}\n{}", self.text()))
             .text)
     }
