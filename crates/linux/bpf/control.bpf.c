@@ -138,11 +138,6 @@ struct tcp_congestion_ops {
 #define EVENTS NAMED(QW_, QW_UPPER, _CCA)
 #define FLAGS NAMED(QW_, QW_UPPER, _FLAGS)
 
-/* Of an older qw_cca.h, without the flag. */
-#ifndef QW_CCA_STAMPS
-#define QW_CCA_STAMPS 4u
-#endif
-
 /* #if WANTS: among the control's events is the one whose IS_ is defined, as 1. */
 #define ADD(event) +IS_##event
 #define WANTS (0 EVENTS(ADD))
