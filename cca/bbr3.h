@@ -415,12 +415,12 @@ static inline qw_u32 qw_bbr3_probe_rtt_cwnd(const struct qw_bbr3 *s)
 		QW_BBR3_MIN_CWND);
 }
 
-/* C.inflight; the code asks what will be left when the pacer lets the next
- * packet go. */
+/* Of so many packets in flight, which still will be when the pacer lets the next
+ * one go; asked by the code alone. */
 static inline qw_u32 qw_bbr3_in_net(const struct qw_bbr3 *s,
-				    const struct qw_conn *c, qw_u64 now)
+				    const struct qw_conn *c, qw_u32 in,
+				    qw_u64 now)
 {
-	qw_u32 in = qw_in_flight(c);
 	qw_u64 us, gone;
 
 	if (!QW_BBR3_CODE)
@@ -873,8 +873,7 @@ static inline void qw_bbr3_check_drain(struct qw_bbr3 *s,
 	}
 	if (s->state != QW_BBR3_DRAIN)
 		return;
-	if (qw_bbr3_in_net(s, c, now) <=
-		    qw_bbr3_inflight(s, c, qw_bbr3_bw(s)) ||
+	if (qw_in_flight(c) <= qw_bbr3_inflight(s, c, qw_bbr3_bw(s)) ||
 	    (!QW_BBR3_CODE &&
 	     s->rounds - s->drain_round > QW_BBR3_DRAIN_ROUNDS))
 		qw_bbr3_start_down(s, c, now);
@@ -978,12 +977,13 @@ static inline int qw_bbr3_check_probe(struct qw_bbr3 *s,
 	return 1;
 }
 
-/* IsTimeToGoDown() */
+/* IsTimeToGoDown(). `in` is what was in flight when the ACK came: what is left
+ * after it never reaches a bound that the window keeps to. */
 static inline int qw_bbr3_check_down(struct qw_bbr3 *s, const struct qw_conn *c,
-				     qw_u64 now)
+				     qw_u32 in)
 {
 	/* Precautionary Bandwidth Probing: Deceleration */
-	if (s->too_high && qw_bbr3_in_net(s, c, now) >= s->in_long) {
+	if (s->too_high && in >= s->in_long) {
 		s->precautionary = 1;
 		return 1;
 	}
@@ -996,10 +996,8 @@ static inline int qw_bbr3_check_down(struct qw_bbr3 *s, const struct qw_conn *c,
 
 /* IsTimeToCruise() */
 static inline int qw_bbr3_check_cruise(const struct qw_bbr3 *s,
-				       const struct qw_conn *c, qw_u64 now)
+				       const struct qw_conn *c, qw_u32 in)
 {
-	qw_u32 in = qw_bbr3_in_net(s, c, now);
-
 	return in <= qw_bbr3_with_headroom(s) &&
 	       in <= qw_bbr3_inflight(s, c, qw_bbr3_max_bw(s));
 }
@@ -1008,20 +1006,25 @@ static inline int qw_bbr3_check_cruise(const struct qw_bbr3 *s,
 static inline void qw_bbr3_cycle(struct qw_bbr3 *s, const struct qw_conn *c,
 				 const struct qw_rate_sample *rs, qw_u64 now)
 {
+	qw_u32 in = qw_in_flight(c);
+
 	if (!s->full_bw_reached || !rs->acked_sacked)
 		return;
 	if (qw_bbr3_ack_phase(s, c, rs->is_app_limited))
 		return;
 	qw_bbr3_adapt_long(s, c, rs, now);
+	if (QW_BBR3_CODE || s->state == QW_BBR3_UP)
+		in = rs->prior_in_flight;
+	in = qw_bbr3_in_net(s, c, in, now);
 	if (s->state == QW_BBR3_DOWN || s->state == QW_BBR3_CRUISE) {
 		if (!qw_bbr3_check_probe(s, c, now) &&
-		    s->state == QW_BBR3_DOWN && qw_bbr3_check_cruise(s, c, now))
+		    s->state == QW_BBR3_DOWN && qw_bbr3_check_cruise(s, c, in))
 			s->state = QW_BBR3_CRUISE;
 	} else if (s->state == QW_BBR3_REFILL) {
 		if (s->round_start)
 			qw_bbr3_start_up(s, c);
 	} else if (s->state == QW_BBR3_UP) {
-		if (qw_bbr3_check_down(s, c, now)) {
+		if (qw_bbr3_check_down(s, c, in)) {
 			s->too_high = 0;
 			qw_bbr3_start_down(s, c, now);
 		}
