@@ -81,9 +81,7 @@
 #define QW_BBR3_NONE 0xffffffffu /* a bound that is not set ("Infinity") */
 
 /* Gains, "Summary of Control Behavior in the State Machine". */
-#ifndef QW_BBR3_GAIN_UP
 #define QW_BBR3_GAIN_UP 1280u /* 1.25 */
-#endif
 #if QW_BBR3_CODE
 #define QW_BBR3_GAIN_STARTUP 2840u
 #define QW_BBR3_GAIN_DRAIN 352u
@@ -105,9 +103,7 @@
 #define QW_BBR3_HEADROOM 38u
 #else
 #define QW_BBR3_OF 100u
-#ifndef QW_BBR3_LOSS
 #define QW_BBR3_LOSS 2u
-#endif
 #define QW_BBR3_BETA 70u
 #define QW_BBR3_HEADROOM 15u
 #endif

@@ -45,17 +45,11 @@
 #define QW_PRAGUE_SHIFT 20
 #define QW_PRAGUE_ONE (1u << QW_PRAGUE_SHIFT)
 /* Gain of alpha's average, 1/16: alpha is kept times 16. */
-#ifndef QW_PRAGUE_GAIN_SHIFT
 #define QW_PRAGUE_GAIN_SHIFT 4
-#endif
 /* The round trip that shorter ones are made alike to, microseconds. */
-#ifndef QW_PRAGUE_TARGET_US
 #define QW_PRAGUE_TARGET_US 25000u
-#endif
 /* Rounds without slow start after which they are. */
-#ifndef QW_PRAGUE_ROUNDS
 #define QW_PRAGUE_ROUNDS (QW_PRAGUE_CODE ? 4u : 500u)
-#endif
 #define QW_PRAGUE_MIN_CWND 2u
 #define QW_PRAGUE_MAX_CWND (1u << 22)
 /* A burst is what is sent in so much of a second: 244 microseconds. */
@@ -121,7 +115,6 @@ static inline qw_u32 qw_prague_step(const struct qw_prague *s,
 static inline void qw_prague_grow(struct qw_prague *s, struct qw_conn *c,
 				  qw_u32 acked)
 {
-	qw_u32 was = c->cwnd;
 	qw_u64 steps;
 
 	if (!acked || s->in_loss || !qw_cwnd_limited(c))
@@ -130,7 +123,9 @@ static inline void qw_prague_grow(struct qw_prague *s, struct qw_conn *c,
 		acked = qw_slow_start(c, acked);
 		if (c->cwnd > QW_PRAGUE_MAX_CWND)
 			c->cwnd = QW_PRAGUE_MAX_CWND;
-		s->window += (qw_u64)(c->cwnd - was) << QW_PRAGUE_SHIFT;
+		/* After a timeout `window` is there already. */
+		if (s->window < (qw_u64)c->cwnd << QW_PRAGUE_SHIFT)
+			s->window = (qw_u64)c->cwnd << QW_PRAGUE_SHIFT;
 		if (!acked)
 			return;
 	}

@@ -364,7 +364,7 @@ static qw_u64 app_has(const struct flow *f)
 }
 
 /* The application sends at `rate` from now on; 0: without end, 1: nothing. */
-static void app(struct flow *f, qw_u64 rate)
+static inline void app(struct flow *f, qw_u64 rate)
 {
 	f->limit = ~0ULL;
 	f->app_rate = rate;
@@ -696,7 +696,7 @@ static void ack(struct flow *f, const struct event *e)
 
 /* A recovery for no reason: the oldest `count` packets in flight are thought
  * lost though they are not; undo() finds out. */
-static void fake_loss(struct flow *f, qw_u32 count)
+static inline void fake_loss(struct flow *f, qw_u32 count)
 {
 	struct qw_conn *c = &f->c;
 	qw_u32 seq, losses = 0;
@@ -712,7 +712,7 @@ static void fake_loss(struct flow *f, qw_u32 count)
 		reduce(f, QW_CA_RECOVERY);
 }
 
-static void undo(struct flow *f)
+static inline void undo(struct flow *f)
 {
 	f->c.cwnd = control.undo_cwnd(&f->state, &f->c);
 	f->fake = 0;

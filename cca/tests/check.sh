@@ -1,0 +1,189 @@
+#!/usr/bin/env bash
+# Checks the C headers of cca/.
+#
+#   cca/tests/check.sh lint     formatting, warnings as errors, BPF
+#   cca/tests/check.sh test     the tests, under sanitizers by gcc and clang
+#   cca/tests/check.sh mutants  tests must fail on headers with a mistake in them
+#   cca/tests/check.sh          all three
+#
+# Needs (Debian 12 and 13, Ubuntu 24.04):
+#   lint: gcc clang-19 clang-format-19 llvm-19
+#   test, mutants: gcc clang-19 libclang-rt-19-dev
+# CLANG_VERSION chooses another clang; formatting is only stable with 19.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+version=${CLANG_VERSION:-19}
+clang=clang-$version
+out=build/cca
+mkdir -p "$out"
+
+# Header and test have a control's name; each has its choices in a macro.
+controls=(bbr3 prague)
+include=(-Iaqm -Icca -Icca/tests)
+strict=(-Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Werror)
+
+fail() {
+    echo "cca/tests/check.sh: $*" >&2
+    exit 1
+}
+
+need() {
+    local tool
+    for tool in "$@"; do
+        command -v "$tool" >/dev/null || fail "no $tool here; the packages needed are named at the top of this script"
+    done
+}
+
+# The macro that chooses published code instead of the draft, if a header has one.
+choices() {
+    local macro=QW_${1^^}_CODE
+    echo "-D$macro=0"
+    if grep -q "ifndef $macro" "cca/$1.h"; then
+        echo "-D$macro=1"
+    fi
+}
+
+both_choices() {
+    local control code
+    for code in 0 1; do
+        printf '%s\n' "$(for control in "${controls[@]}"; do printf -- '-DQW_%s_CODE=%s ' "${control^^}" "$code"; done)"
+    done
+}
+
+lint() {
+    need gcc "$clang" "clang-format-$version" "llvm-nm-$version" "llvm-objdump-$version" "llvm-readelf-$version"
+    "clang-format-$version" --dry-run --Werror cca/*.h cca/tests/*.[ch]
+    local cc macros undefined largest bad
+    while read -r -a macros; do
+        for cc in gcc "$clang"; do
+            "$cc" -std=c11 -pedantic -O2 "${strict[@]}" -ffreestanding "${macros[@]}" "${include[@]}" -c cca/tests/bpf.c -o "$out/warn.o"
+        done
+        "$clang" -target bpf -mcpu=v3 -O2 -g -std=c11 -Wall -Wextra -Werror -fstack-size-section -DQW_JIFFIES=0 \
+            "${macros[@]}" "${include[@]}" -c cca/tests/bpf.c -o "$out/bpf.o"
+        undefined=$("llvm-nm-$version" -u "$out/bpf.o")
+        [[ -z $undefined ]] || fail "BPF: calls what does not exist there: $undefined"
+        if "llvm-objdump-$version" -d "$out/bpf.o" | grep -w callx; then
+            fail "BPF: a call through a pointer"
+        fi
+        largest=$("llvm-readelf-$version" --stack-sizes "$out/bpf.o" | awk '$1 ~ /^[0-9]+$/ { if ($1 > m) m = $1; n++ } END { if (n) print m + 0 }')
+        [[ -n $largest ]] || fail "BPF: no stack sizes found in the object"
+        ((largest < 512)) || fail "BPF: a frame of $largest bytes"
+        echo "BPF: compiles, largest frame $largest bytes"
+    done < <(both_choices)
+    bad=$("$clang" -std=c11 "${include[@]}" -Xclang -ast-dump -fno-color-diagnostics -fsyntax-only cca/tests/bpf.c |
+        grep -E '^\|-(Function|Record|Typedef|Var|Enum)Decl ' | grep -v 'implicit' |
+        grep -vE '\b(qw|bpf)_[a-z0-9_]+\b|struct call definition' || true)
+    bad+=$(grep -hE '^#define ' cca/*.h | grep -vE '^#define (QW|qw)_' || true)
+    [[ -z $bad ]] || fail "names without the prefix qw_ or QW_:"$'\n'"$bad"
+}
+
+tests() {
+    need gcc "$clang"
+    local control macro
+    for control in "${controls[@]}"; do
+        for macro in $(choices "$control"); do
+            gcc -std=c11 -O2 -Wall -Wextra -Werror "$macro" "${include[@]}" "cca/tests/$control.c" -lm -o "$out/$control"
+            "$out/$control" >/dev/null || { "$out/$control"; fail "$control ($macro, gcc)"; }
+            "$clang" -std=c11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all "$macro" "${include[@]}" \
+                "cca/tests/$control.c" -lm -o "$out/$control"
+            "$out/$control" || fail "$control ($macro, clang)"
+        done
+    done
+}
+
+# A mistake: header@what is replaced@by what. Its test must fail.
+mutants() {
+    need gcc
+    local found=0 all=0 control from to
+    mkdir -p "$out/mutant"
+    while IFS=@ read -r control from to; do
+        [[ -n $control && $control != \#* ]] || continue
+        all=$((all + 1))
+        cp cca/*.h "$out/mutant/"
+        # Fixed strings with \n in them, at the first place.
+        FROM=$(printf %b "$from") TO=$(printf %b "$to") perl -0pi -e 's/\Q$ENV{FROM}\E/$ENV{TO}/' "$out/mutant/$control.h"
+        ! cmp -s "cca/$control.h" "$out/mutant/$control.h" || fail "mutants: $control.h has no \"$from\""
+        gcc -std=c11 -O2 -w -Iaqm "-I$out/mutant" -Icca/tests "cca/tests/$control.c" -lm -o "$out/mutant/test"
+        if timeout 120 "$out/mutant/test" >"$out/mutant/log" 2>&1; then
+            echo "not found: $control: $from -> $to"
+        else
+            found=$((found + 1))
+        fi
+    done <<'END'
+# BBRv3: gains, thresholds
+bbr3@GAIN_UP 1280u@GAIN_UP 1024u
+bbr3@GAIN_DOWN 922u@GAIN_DOWN 1024u
+bbr3@GAIN_DRAIN 512u@GAIN_DRAIN 1024u
+bbr3@GAIN_STARTUP 2839u@GAIN_STARTUP 1536u
+bbr3@CWND_GAIN 2048u@CWND_GAIN 3072u
+bbr3@CWND_GAIN_PROBE_RTT 512u@CWND_GAIN_PROBE_RTT 1024u
+bbr3@QW_BBR3_LOSS 2u@QW_BBR3_LOSS 20u
+bbr3@BETA 70u@BETA 90u
+bbr3@HEADROOM 15u@HEADROOM 0u
+bbr3@MARGIN_PPM 990000u@MARGIN_PPM 1000000u
+bbr3@FULL_BW_ROUNDS 3u@FULL_BW_ROUNDS 2u
+bbr3@FULL_LOSSES 6u@FULL_LOSSES 200u
+bbr3@RENO_ROUNDS 63u@RENO_ROUNDS 10u
+bbr3@WAIT_NS (2u@WAIT_NS (4u
+bbr3@PROBE_RTT_NS (5u@PROBE_RTT_NS (10u
+bbr3@PROBE_RTT_LEN_NS (200u@PROBE_RTT_LEN_NS (20u
+bbr3@MIN_CWND 4u@MIN_CWND 2u
+# BBRv3: rules
+bbr3@s->rate * 4 >=@s->rate * 2 >=
+bbr3@(s->full_bw_now || app_limited@(s->full_bw_now
+bbr3@(!rs->is_app_limited || s->rate >=@(1 || s->rate >=
+bbr3@	s->bw_best[1] = 0;@	;
+bbr3@	if (!s->bw_best[1])@	if (0)
+bbr3@	s->too_high = 1;@	;
+bbr3@		s->precautionary = 1;@		;
+bbr3@	if (s->episode)@	if (0)
+bbr3@	s->in_long = qw_bbr3_max(s->in_long, s->undo_in_long);@	;
+bbr3@	s->in_short = qw_bbr3_max(s->in_short, s->undo_in_short);@	;
+bbr3@	s->extra_acked = 0;\n	if (qw@	if (qw
+bbr3@	s->idle_restart = 1;@	;
+bbr3@	    !s->idle_restart) {@	    1) {
+bbr3@		qw_bbr3_set_pacing(s, c, QW_BBR3_UNIT);@		;
+bbr3@		c->cwnd = qw_bbr3_max(c->cwnd, s->prior_cwnd);\n	}@	}
+bbr3@(s->full_bw_reached || rate > c->pacing_rate)@(1)
+bbr3@	qw_bbr3_reset_short(s);\n	s->up_rounds@	s->up_rounds
+bbr3@	s->rounds_since_probe = s->random & 1;@	;
+bbr3@qw_bbr3_max(s->bw_latest,@qw_bbr3_max(0,
+bbr3@c->cwnd >> s->up_rounds@c->cwnd
+bbr3@	return qw_bbr3_budget(s, c, in + qw_bbr3_extra(s));@	return qw_bbr3_budget(s, c, in);
+bbr3@s->rounds - s->drain_round > @0 && s->rounds > 
+# Prague
+prague@GAIN_SHIFT 4@GAIN_SHIFT 1
+prague@TARGET_US 25000u@TARGET_US 1u
+prague@ROUNDS (QW_PRAGUE_CODE ? 4u : 500u)@ROUNDS (0u)
+prague@(QW_PRAGUE_SHIFT + 1));@(QW_PRAGUE_SHIFT));
+prague@qw_prague_cut(s, s->window >> 1);@qw_prague_cut(s, s->window >> 3);
+prague@rtt * rtt << QW_PRAGUE_SHIFT@rtt * QW_PRAGUE_TARGET_US << QW_PRAGUE_SHIFT
+prague@rs->acked_sacked - ce : 0@rs->acked_sacked : 0
+prague@s->rest -= steps * c->cwnd;@s->rest = 0;
+prague@|| s->in_loss@|| 0
+prague@	} else if (!s->in_loss) {@	} else {
+prague@	if (s->window < s->window_before_loss)@	if (0)
+prague@MIN_CWND 2u@MIN_CWND 8u
+prague@rate *= 2;@rate *= 1;
+prague@		c->ssthresh = qw_prague_packets(s);@		;
+prague@(QW_CCA_NEEDS_ECN | QW_CCA_ECT1)@(QW_CCA_NEEDS_ECN)
+END
+    echo "mutants: $found of $all found"
+    ((found == all)) || fail "tests miss mistakes"
+}
+
+case ${1:-all} in
+lint) lint ;;
+test) tests ;;
+mutants) mutants ;;
+all)
+    lint
+    tests
+    mutants
+    ;;
+*)
+    echo "usage: cca/tests/check.sh [lint|test|mutants]" >&2
+    exit 2
+    ;;
+esac
