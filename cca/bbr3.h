@@ -636,8 +636,9 @@ static inline void qw_bbr3_losses(struct qw_bbr3 *s, const struct qw_conn *c,
 /* The model. */
 
 /* UpdateRound() and UpdateLatestDeliverySignals() */
-static inline void qw_bbr3_sample(struct qw_bbr3 *s, const struct qw_conn *c,
-				  const struct qw_rate_sample *rs)
+QW_PART int qw_bbr3_sample(struct qw_bbr3 *s QW_GIVEN,
+			   const struct qw_conn *c QW_GIVEN,
+			   const struct qw_rate_sample *rs QW_GIVEN)
 {
 	qw_u64 rate = 0;
 
@@ -645,7 +646,7 @@ static inline void qw_bbr3_sample(struct qw_bbr3 *s, const struct qw_conn *c,
 	s->loss_round_start = 0;
 	s->rate = 0;
 	if (!rs->prior_ns || rs->delivered < 0)
-		return;
+		return 0;
 	if (rs->interval_us > 0)
 		rate = ((qw_u64)(qw_u32)rs->delivered << QW_BBR3_BW_SCALE) /
 		       (qw_u64)rs->interval_us;
@@ -666,6 +667,7 @@ static inline void qw_bbr3_sample(struct qw_bbr3 *s, const struct qw_conn *c,
 	 * it beats what is known. */
 	if (s->rate && (!rs->is_app_limited || s->rate >= qw_bbr3_max_bw(s)))
 		s->bw_best[1] = qw_bbr3_max(s->bw_best[1], s->rate);
+	return 0;
 }
 
 /* AdvanceMaxBwFilter(). A cycle without a sample takes no one's place. */
@@ -785,9 +787,9 @@ static inline void qw_bbr3_extra_next(struct qw_bbr3 *s)
 }
 
 /* UpdateACKAggregation(): packets delivered beyond what the bandwidth says. */
-static inline void qw_bbr3_aggregation(struct qw_bbr3 *s,
-				       const struct qw_conn *c, qw_u32 acked,
-				       qw_u64 now)
+QW_PART int qw_bbr3_aggregation(struct qw_bbr3 *s QW_GIVEN,
+				const struct qw_conn *c QW_GIVEN, qw_u32 acked,
+				qw_u64 now)
 {
 	qw_u64 us = (now - s->extra_ns) / 1000, expected;
 	qw_u32 extra, slot = s->extra_slot;
@@ -810,6 +812,7 @@ static inline void qw_bbr3_aggregation(struct qw_bbr3 *s,
 	if (slot < QW_BBR3_EXTRA_SLOTS && extra > s->extra[slot])
 		s->extra[slot] = extra;
 	s->extra_max = qw_bbr3_max(s->extra_max, extra);
+	return 0;
 }
 
 /* Packets granted for aggregation. */
@@ -999,15 +1002,16 @@ static inline int qw_bbr3_check_cruise(const struct qw_bbr3 *s,
 }
 
 /* UpdateProbeBWCyclePhase(), when something was delivered. */
-static inline void qw_bbr3_cycle(struct qw_bbr3 *s, const struct qw_conn *c,
-				 const struct qw_rate_sample *rs, qw_u64 now)
+QW_PART int qw_bbr3_cycle(struct qw_bbr3 *s QW_GIVEN,
+			  const struct qw_conn *c QW_GIVEN,
+			  const struct qw_rate_sample *rs QW_GIVEN, qw_u64 now)
 {
 	qw_u32 in = qw_in_flight(c);
 
 	if (!s->full_bw_reached || !rs->acked_sacked)
-		return;
+		return 0;
 	if (qw_bbr3_ack_phase(s, c, rs->is_app_limited))
-		return;
+		return 0;
 	qw_bbr3_adapt_long(s, c, rs, now);
 	if (QW_BBR3_CODE || s->state == QW_BBR3_UP)
 		in = rs->prior_in_flight;
@@ -1025,6 +1029,7 @@ static inline void qw_bbr3_cycle(struct qw_bbr3 *s, const struct qw_conn *c,
 			qw_bbr3_start_down(s, c, now);
 		}
 	}
+	return 0;
 }
 
 /* Round trips ("ProbeRTT Logic"). */
@@ -1094,9 +1099,10 @@ static inline void qw_bbr3_probe_rtt(struct qw_bbr3 *s, struct qw_conn *c,
 }
 
 /* CheckProbeRTT() */
-static inline void qw_bbr3_check_probe_rtt(struct qw_bbr3 *s, struct qw_conn *c,
-					   const struct qw_rate_sample *rs,
-					   qw_u64 now)
+QW_PART int qw_bbr3_check_probe_rtt(struct qw_bbr3 *s QW_GIVEN,
+				    struct qw_conn *c QW_GIVEN,
+				    const struct qw_rate_sample *rs QW_GIVEN,
+				    qw_u64 now)
 {
 	if (s->state != QW_BBR3_PROBE_RTT && s->probe_rtt_expired &&
 	    !s->idle_restart) {
@@ -1110,6 +1116,7 @@ static inline void qw_bbr3_check_probe_rtt(struct qw_bbr3 *s, struct qw_conn *c,
 		qw_bbr3_probe_rtt(s, c, now);
 	if (rs->delivered > 0)
 		s->idle_restart = 0;
+	return 0;
 }
 
 /* AdvanceLatestDeliverySignals(), and the end of a recovery's account. */
@@ -1183,8 +1190,8 @@ static inline qw_u32 qw_bbr3_max_inflight(const struct qw_bbr3 *s,
 }
 
 /* SetCwnd() */
-static inline void qw_bbr3_set_cwnd(struct qw_bbr3 *s, struct qw_conn *c,
-				    qw_u32 acked)
+QW_PART int qw_bbr3_set_cwnd(struct qw_bbr3 *s QW_GIVEN,
+			     struct qw_conn *c QW_GIVEN, qw_u32 acked)
 {
 	qw_u32 cwnd = c->cwnd, target;
 	int early = QW_BBR3_CODE ? cwnd < 2 * s->init_cwnd :
@@ -1202,6 +1209,7 @@ static inline void qw_bbr3_set_cwnd(struct qw_bbr3 *s, struct qw_conn *c,
 		cwnd = qw_bbr3_min(cwnd, qw_bbr3_probe_rtt_cwnd(s));
 	cwnd = qw_bbr3_bound(s, cwnd);
 	c->cwnd = qw_bbr3_min(cwnd, QW_BBR3_MAX_CWND);
+	return 0;
 }
 
 /* The events. */

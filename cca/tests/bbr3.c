@@ -215,6 +215,85 @@ static void bandwidth_filter(void)
 	CHECK(qw_bbr3_max_bw(&s) == 50, "then forgotten");
 }
 
+/* What the application held down says nothing, unless it is more. */
+static void app_limited_samples(void)
+{
+	struct qw_bbr3 s;
+	struct qw_conn c;
+	struct qw_rate_sample rs = { .prior_ns = 1,
+				     .interval_us = 1000,
+				     .delivered = 10,
+				     .is_app_limited = 1 };
+	const qw_u32 unit = 1u << QW_BBR3_BW_SCALE;
+
+	memset(&s, 0, sizeof(s));
+	memset(&c, 0, sizeof(c));
+	s.bw_best[0] = unit / 50;
+	qw_bbr3_sample(&s, &c, &rs);
+	CHECK(s.rate == unit / 100, "rate %u", s.rate);
+	CHECK(s.bw_best[1] == 0, "took %u", s.bw_best[1]);
+	rs.is_app_limited = 0;
+	qw_bbr3_sample(&s, &c, &rs);
+	CHECK(s.bw_best[1] == unit / 100, "took %u", s.bw_best[1]);
+	rs.is_app_limited = 1;
+	rs.delivered = 30;
+	qw_bbr3_sample(&s, &c, &rs);
+	CHECK(s.bw_best[1] == unit * 3 / 100, "took %u", s.bw_best[1]);
+	/* No rate below the least round trip, but rounds go on. */
+	rs.interval_us = -1;
+	s.round_start = 0;
+	qw_bbr3_sample(&s, &c, &rs);
+	CHECK(!s.rate && s.round_start, "rate %u", s.rate);
+	rs.prior_ns = 0;
+	qw_bbr3_sample(&s, &c, &rs);
+	CHECK(!s.round_start, "a round without a sample");
+}
+
+/* The short-term bounds: 0.7, not below what was delivered lately; the window
+ * after a recovery. */
+static void short_term(void)
+{
+	struct qw_bbr3 s;
+	struct qw_conn c;
+
+	memset(&s, 0, sizeof(s));
+	memset(&c, 0, sizeof(c));
+	c.mss = 1500;
+	c.cwnd = 200;
+	s.state = QW_BBR3_CRUISE;
+	s.bw_best[1] = 100000;
+	s.bw_latest = 90000;
+	s.in_latest = 50;
+	qw_bbr3_reset_short(&s);
+	s.loss_round_start = 1;
+	qw_bbr3_congestion(&s, &c);
+	CHECK(s.bw_short == QW_BBR3_NONE, "a bound without a loss");
+	s.loss_in_round = 1;
+	qw_bbr3_congestion(&s, &c);
+	CHECK(s.bw_short == 90000, "rate %u", s.bw_short);
+	CHECK(s.in_short == 140, "bound %u", s.in_short);
+	CHECK(!s.loss_in_round, "the round goes on");
+	s.loss_in_round = 1;
+	s.bw_latest = 10000;
+	qw_bbr3_congestion(&s, &c);
+	CHECK(s.bw_short == qw_bbr3_beta(90000), "rate %u", s.bw_short);
+	CHECK(qw_bbr3_bw(&s) == s.bw_short, "rate %u", qw_bbr3_bw(&s));
+	CHECK(s.in_short == 98, "bound %u", s.in_short);
+	/* Not while probing. */
+	s.state = QW_BBR3_UP;
+	s.loss_in_round = 1;
+	qw_bbr3_congestion(&s, &c);
+	CHECK(s.in_short == 98, "bound %u", s.in_short);
+	/* SaveCwnd() and RestoreCwnd(). */
+	c.cwnd = 100;
+	qw_bbr3_ssthresh(&s, &c, SEC);
+	c.cwnd = 3;
+	qw_bbr3_set_state(&s, &c, QW_CA_RECOVERY, SEC);
+	c.ca_state = QW_CA_RECOVERY;
+	qw_bbr3_set_state(&s, &c, QW_CA_OPEN, SEC);
+	CHECK(c.cwnd == 100, "window %u", c.cwnd);
+}
+
 /* "Exiting STARTUP on Bandwidth Plateau", "Exiting DRAIN Based on Inflight" */
 static void startup(struct net *n)
 {
@@ -570,6 +649,7 @@ static void idle(struct net *n)
 	at = n->now;
 	try_send(f);
 	CHECK(s->idle_restart, "no restart");
+	CHECK(!s->extra_acked, "%u packets aggregated", s->extra_acked);
 	CHECK(near((double)f->c.pacing_rate, 50e6 / 8 * 0.99, 0.02),
 	      "restarts at %llu", f->c.pacing_rate);
 	CHECK(f->c.cwnd == cwnd, "window %u, was %u", f->c.cwnd, cwnd);
@@ -584,6 +664,16 @@ static void idle(struct net *n)
 	      (double)(f->got - got) / capacity(n) / 3.5);
 	CHECK(f->c.cwnd < 2.5 * capacity(n) * 0.040,
 	      "window %u: idling is no aggregation", f->c.cwnd);
+	/* From UP, too, at 1.0. */
+	CHECK(run_until(n, QW_BBR3_UP, 10 * SEC), "no UP");
+	app(f, 1);
+	net_run(n, SEC);
+	CHECK(s->state == QW_BBR3_UP && !qw_in_flight(&f->c), "in state %u",
+	      s->state);
+	app(f, 0);
+	try_send(f);
+	CHECK(near((double)f->c.pacing_rate, 50e6 / 8 * 0.99, 0.03),
+	      "restarts at %llu", f->c.pacing_rate);
 	net_free(n);
 }
 
@@ -868,6 +958,8 @@ int main(void)
 		return 2;
 	arithmetic();
 	bandwidth_filter();
+	app_limited_samples();
+	short_term();
 	startup(n);
 	cycle(n);
 	clock_wait(n);

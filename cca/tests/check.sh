@@ -148,7 +148,7 @@ bbr3@		c->cwnd = qw_bbr3_max(c->cwnd, s->prior_cwnd);\n	}@	}
 bbr3@(s->full_bw_reached || rate > c->pacing_rate)@(1)
 bbr3@	qw_bbr3_reset_short(s);\n	s->up_rounds@	s->up_rounds
 bbr3@	s->rounds_since_probe = s->random & 1;@	;
-bbr3@qw_bbr3_max(s->bw_latest,@qw_bbr3_max(0,
+bbr3@s->bw_short = qw_bbr3_max(s->bw_latest,@s->bw_short = qw_bbr3_max(0,
 bbr3@c->cwnd >> s->up_rounds@c->cwnd
 bbr3@	return qw_bbr3_budget(s, c, in + qw_bbr3_extra(s));@	return qw_bbr3_budget(s, c, in);
 bbr3@s->rounds - s->drain_round > @0 && s->rounds > 
@@ -159,7 +159,7 @@ prague@ROUNDS (QW_PRAGUE_CODE ? 4u : 500u)@ROUNDS (0u)
 prague@(QW_PRAGUE_SHIFT + 1));@(QW_PRAGUE_SHIFT));
 prague@qw_prague_cut(s, s->window >> 1);@qw_prague_cut(s, s->window >> 3);
 prague@rtt * rtt << QW_PRAGUE_SHIFT@rtt * QW_PRAGUE_TARGET_US << QW_PRAGUE_SHIFT
-prague@rs->acked_sacked - ce : 0@rs->acked_sacked : 0
+prague@qw_u32 ce = c->delivered_ce - s->last_ce;@qw_u32 ce = 0;
 prague@s->rest -= steps * c->cwnd;@s->rest = 0;
 prague@|| s->in_loss@|| 0
 prague@	} else if (!s->in_loss) {@	} else {
