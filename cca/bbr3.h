@@ -38,10 +38,11 @@
  *                                                    it is cut (QW_BBR3_ECN)
  *
  * Where the draft's table and its pseudocode differ (the long-term bound in
- * Drain) this is the pseudocode. Three slips of the pseudocode are mended, each
- * named where it is: the state is saved once a recovery and not again in every
- * round of it, an aggregation epoch that restarts after idling restarts at zero,
- * and a sample without a rate is no flat round.
+ * Drain) this is the pseudocode. Four places of it are mended, each named where
+ * it is: the state is saved once a recovery and not again in every round of it,
+ * an aggregation epoch that restarts after idling restarts at zero, a sample
+ * without a rate is no flat round, and a careful probe ends by what was in flight
+ * before the ACK.
  *
  * A host that gives no qw_bbr3_lost() is noticed by that: losses are then taken
  * from the rate samples, and the long-term bound from the packet that was

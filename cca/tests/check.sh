@@ -148,7 +148,7 @@ bbr3@		c->cwnd = qw_bbr3_max(c->cwnd, s->prior_cwnd);\n	}@	}
 bbr3@(s->full_bw_reached || rate > c->pacing_rate)@(1)
 bbr3@	qw_bbr3_reset_short(s);\n	s->up_rounds@	s->up_rounds
 bbr3@	s->rounds_since_probe = s->random & 1;@	;
-bbr3@s->bw_short = qw_bbr3_max(s->bw_latest,@s->bw_short = qw_bbr3_max(0,
+bbr3@qw_bbr3_max(s->bw_latest, qw_bbr3_beta@qw_bbr3_max(0, qw_bbr3_beta
 bbr3@c->cwnd >> s->up_rounds@c->cwnd
 bbr3@	return qw_bbr3_budget(s, c, in + qw_bbr3_extra(s));@	return qw_bbr3_budget(s, c, in);
 bbr3@s->rounds - s->drain_round > @0 && s->rounds > 
