@@ -7,7 +7,10 @@
 #define QW_JIFFIES 0
 #endif
 #include "bbr3.h"
+#include "copa.h"
+#include "ledbat_pp.h"
 #include "prague.h"
+#include "westwood.h"
 
 #define S(X) struct qw_##X *s, struct qw_conn *c
 #define BPF_init(X)                           \
@@ -69,24 +72,28 @@
 
 #define BBR3(e) BPF_##e(bbr3)
 QW_BBR3_CCA(BBR3)
+#define COPA(e) BPF_##e(copa)
+QW_COPA_CCA(COPA)
+#define LEDBAT_PP(e) BPF_##e(ledbat_pp)
+QW_LEDBAT_PP_CCA(LEDBAT_PP)
 #define PRAGUE(e) BPF_##e(prague)
 QW_PRAGUE_CCA(PRAGUE)
+#define WESTWOOD(e) BPF_##e(westwood)
+QW_WESTWOOD_CCA(WESTWOOD)
 
 /* Displays. */
 #define PROBE(value, by) sum += (qw_u64)(value) / (by);
-qw_u64 bpf_bbr3_probes(S(bbr3))
-{
-	qw_u64 sum = 0;
-
-	QW_BBR3_PROBES(PROBE)
-	return sum;
-}
-
-qw_u64 bpf_prague_probes(S(prague))
-{
-	qw_u64 sum = 0;
-
-	(void)c;
-	QW_PRAGUE_PROBES(PROBE)
-	return sum;
-}
+#define PROBES(X, list)               \
+	qw_u64 bpf_##X##_probes(S(X)) \
+	{                             \
+		qw_u64 sum = 0;       \
+                                      \
+		(void)c;              \
+		list(PROBE);          \
+		return sum;           \
+	}
+PROBES(bbr3, QW_BBR3_PROBES)
+PROBES(copa, QW_COPA_PROBES)
+PROBES(ledbat_pp, QW_LEDBAT_PP_PROBES)
+PROBES(prague, QW_PRAGUE_PROBES)
+PROBES(westwood, QW_WESTWOOD_PROBES)

@@ -19,7 +19,7 @@ out=build/cca
 mkdir -p "$out"
 
 # Header and test have a control's name; each has its choices in a macro.
-controls=(bbr3 prague)
+controls=(bbr3 copa ledbat_pp prague westwood)
 include=(-Iaqm -Icca -Icca/tests)
 strict=(-Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Werror)
 
@@ -168,6 +168,30 @@ prague@MIN_CWND 2u@MIN_CWND 8u
 prague@rate *= 2;@rate *= 1;
 prague@		c->ssthresh = qw_prague_packets(s);@		;
 prague@(QW_CCA_NEEDS_ECN | QW_CCA_ECT1)@(QW_CCA_NEEDS_ECN)
+# LEDBAT++
+ledbat_pp@TARGET_US 60000u@TARGET_US 100000u
+ledbat_pp@MAX_GAIN 16u@MAX_GAIN 1u
+ledbat_pp@PAUSE 9u@PAUSE 3u
+ledbat_pp@if (now >= s->next_ns)\n\t\t\tqw_ledbat_pp_slow@if (0)\n\t\t\tqw_ledbat_pp_slow
+ledbat_pp@(QW_LEDBAT_PP_SHIFT - 1));\n\t}@(QW_LEDBAT_PP_SHIFT - 3));\n\t}
+ledbat_pp@	s->base_us = qw_ledbat_pp_min@	if (0) s->base_us = qw_ledbat_pp_min
+ledbat_pp@MIN_CWND 2u@MIN_CWND 10u
+# Westwood+
+westwood@s->least_us / 1000000@s->rtt_us / 1000000
+westwood@WESTWOOD_SHIFT 3@WESTWOOD_SHIFT 0
+westwood@SAMPLE_US 50000u@SAMPLE_US 0u
+westwood@	n -= s->counted;@	;
+westwood@		s->renew = 1;@		;
+westwood@		c->cwnd = c->ssthresh;@		;
+# Copa
+copa@COPA_PACKETS 2u@COPA_PACKETS 20u
+copa@		s->packets++;@		;
+copa@		s->packets /= 2;@		;
+copa@		s->same = 0;\n\t\ts->velocity = 1;@		;
+copa@s->same >= QW_COPA_SAME@1
+copa@	s->slow_start = 0;@	;
+copa@	if (step > cwnd)@	if (0)
+copa@MIN_RTT_NS (10u@MIN_RTT_NS (1u
 END
     echo "mutants: $found of $all found"
     ((found == all)) || fail "tests miss mistakes"
