@@ -1317,7 +1317,7 @@ static inline void qw_bbr3_set_state(struct qw_bbr3 *s, struct qw_conn *c,
 			s->in_short = qw_bbr3_max(c->cwnd, s->prior_cwnd);
 	}
 	/* One packet may go. */
-	c->cwnd = qw_bbr3_min(c->cwnd, qw_in_flight(c) + 1);
+	c->cwnd = qw_bbr3_max(qw_bbr3_min(c->cwnd, qw_in_flight(c) + 1), 1);
 }
 
 /* HandleRestartFromIdle(). The pseudocode leaves what the aggregation epoch had

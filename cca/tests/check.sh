@@ -2,7 +2,7 @@
 # Checks the C headers of cca/.
 #
 #   cca/tests/check.sh lint     formatting, warnings as errors, BPF
-#   cca/tests/check.sh test     the tests, under sanitizers by gcc and clang
+#   cca/tests/check.sh test     the tests by gcc, and under sanitizers by clang; random events
 #   cca/tests/check.sh mutants  tests must fail on headers with a mistake in them
 #   cca/tests/check.sh          all three
 #
@@ -88,6 +88,10 @@ tests() {
             "$clang" -std=c11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all "$macro" "${include[@]}" \
                 "cca/tests/$control.c" -lm -o "$out/$control"
             "$out/$control" || fail "$control ($macro, clang)"
+            "$clang" -std=c11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-unused-function "$macro" \
+                "-DHEADER=\"$control.h\"" "-DCONTROL=$control" "-DCONTROL_EVENTS=QW_${control^^}_CCA" "${include[@]}" \
+                cca/tests/fuzz.c -o "$out/fuzz"
+            "$out/fuzz" || fail "$control ($macro): random events"
         done
     done
 }
