@@ -1153,6 +1153,8 @@ static inline void qw_bbr3_init_pacing(struct qw_bbr3 *s, struct qw_conn *c)
 	c->pacing_rate =
 		qw_bbr3_rate(c, (qw_u32)bw, QW_BBR3_GAIN_STARTUP,
 			     QW_BBR3_CODE ? QW_BBR3_MARGIN_PPM : 1000000u);
+	if (!c->pacing_rate)
+		c->pacing_rate = 1;
 }
 
 /* SetPacingRateWithGain(): until the pipe was full once, the rate only rises. */
@@ -1164,7 +1166,7 @@ static inline void qw_bbr3_set_pacing(struct qw_bbr3 *s, struct qw_conn *c,
 	if (!s->rtt_seen && c->srtt_us)
 		qw_bbr3_init_pacing(s, c);
 	if (s->full_bw_reached || rate > c->pacing_rate)
-		c->pacing_rate = rate;
+		c->pacing_rate = rate ? rate : 1;
 }
 
 /* BoundCwndForModel() */
@@ -1357,13 +1359,13 @@ static inline void qw_bbr3_cwnd_event(struct qw_bbr3 *s, struct qw_conn *c,
 		  qw_bbr3_rate(c, s->bw_short, QW_BBR3_UNIT, 1000000u), \
 	  1)                                                            \
 	V(s->extra_max, 1)
-#define QW_BBR3_PROBE_NAMES(N)       \
-	N("state", "")               \
-	N("bandwidth", "B/s")        \
-	N("min_rtt", "ms")           \
-	N("long-term bound", "pkt")  \
-	N("short-term bound", "pkt") \
-	N("short-term rate", "B/s")  \
-	N("extra acked", "pkt")
+#define QW_BBR3_PROBE_NAMES(N)             \
+	N("state", "")                     \
+	N("bw", "bytes/s")                 \
+	N("min_rtt", "ms")                 \
+	N("inflight_longterm", "packets")  \
+	N("inflight_shortterm", "packets") \
+	N("bw_shortterm", "bytes/s")       \
+	N("extra_acked", "packets")
 
 #endif /* QW_BBR3_H */

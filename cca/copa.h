@@ -196,6 +196,7 @@ static inline void qw_copa_cong_control(struct qw_copa *s, struct qw_conn *c,
 					qw_u64 now, qw_u32 random)
 {
 	qw_u64 srtt_ns = (qw_u64)(c->srtt_us >> 3) * QW_NS_PER_US;
+	qw_u64 rate;
 	qw_u32 rtt;
 
 	(void)random;
@@ -217,8 +218,9 @@ static inline void qw_copa_cong_control(struct qw_copa *s, struct qw_conn *c,
 		qw_copa_step(s, rs->acked_sacked);
 	c->cwnd = (qw_u32)(s->window >> QW_COPA_SHIFT);
 	/* Two windows in a round trip: the window is what limits (section 2.1). */
-	c->pacing_rate = (qw_u64)c->cwnd * c->mss * 2000000 /
-			 (s->standing.least ? s->standing.least : 1);
+	rate = (qw_u64)c->cwnd * c->mss * 2000000 /
+	       (s->standing.least ? s->standing.least : 1);
+	c->pacing_rate = rate ? rate : 1;
 }
 
 static inline qw_u32 qw_copa_ssthresh(struct qw_copa *s, struct qw_conn *c,
@@ -267,10 +269,10 @@ static inline void qw_copa_set_state(struct qw_copa *s, struct qw_conn *c,
 	V(s->velocity, 1)                               \
 	V(s->packets, 1)                                \
 	V(s->competes, 1)
-#define QW_COPA_PROBE_NAMES(N)    \
-	N("queueing delay", "ms") \
-	N("velocity", "")         \
-	N("packets", "pkt")       \
+#define QW_COPA_PROBE_NAMES(N)        \
+	N("queueing_delay", "ms")     \
+	N("velocity", "")             \
+	N("inverse_delta", "packets") \
 	N("competes", "")
 
 #endif /* QW_COPA_H */

@@ -291,8 +291,8 @@ static inline void qw_ledbat_pp_cwnd_event(struct qw_ledbat_pp *s,
 	V(s->base_us, 1000)            \
 	V(s->state, 1)
 #define QW_LEDBAT_PP_PROBE_NAMES(N) \
-	N("queueing delay", "ms")   \
-	N("base delay", "ms")       \
+	N("queueing_delay", "ms")   \
+	N("base_delay", "ms")       \
 	N("state", "")
 
 #endif /* QW_LEDBAT_PP_H */

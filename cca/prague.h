@@ -209,7 +209,7 @@ static inline void qw_prague_pace(struct qw_prague *s, struct qw_conn *c,
 		else
 			rate -= rate * 3 / 100;
 	}
-	c->pacing_rate = rate;
+	c->pacing_rate = rate ? rate : 1;
 }
 
 static inline void qw_prague_init(struct qw_prague *s, struct qw_conn *c,
@@ -323,7 +323,7 @@ static inline qw_u32 qw_prague_min_tso_segs(struct qw_prague *s,
 	V(s->rounds, 1)
 #define QW_PRAGUE_PROBE_NAMES(N) \
 	N("alpha", "")           \
-	N("window", "pkt")       \
+	N("window", "packets")   \
 	N("rounds", "")
 
 #endif /* QW_PRAGUE_H */

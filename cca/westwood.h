@@ -188,7 +188,7 @@ static inline void qw_westwood_cong_avoid(struct qw_westwood *s,
 	V(s->bw, 1)           \
 	V(s->least_us, 1000)
 #define QW_WESTWOOD_PROBE_NAMES(N) \
-	N("bandwidth", "B/s")      \
-	N("least rtt", "ms")
+	N("bw", "bytes/s")         \
+	N("min_rtt", "ms")
 
 #endif /* QW_WESTWOOD_H */

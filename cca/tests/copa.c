@@ -93,6 +93,31 @@ static void filter(void)
 	CHECK(l.least == 20, "%u after a silence", l.least);
 }
 
+/* The least round trip is that of 10 s. */
+static void memory(void)
+{
+	struct qw_copa s;
+	struct qw_conn c;
+	struct qw_rate_sample rs = { .rtt_us = 40000, .acked_sacked = 1 };
+	qw_u64 t;
+
+	memset(&s, 0, sizeof(s));
+	memset(&c, 0, sizeof(c));
+	c.cwnd = 10;
+	c.mss = PACKET;
+	c.srtt_us = 40000 << 3;
+	qw_copa_init(&s, &c, SEC);
+	qw_copa_cong_control(&s, &c, &rs, SEC, 0);
+	rs.rtt_us = 60000;
+	for (t = SEC; t < 8 * SEC; t += 10 * MS) {
+		qw_copa_cong_control(&s, &c, &rs, t, 0);
+		CHECK(s.min_rtt.least == 40000, "%u", s.min_rtt.least);
+	}
+	for (; t < 14 * SEC; t += 10 * MS)
+		qw_copa_cong_control(&s, &c, &rs, t, 0);
+	CHECK(s.min_rtt.least == 60000, "%u", s.min_rtt.least);
+}
+
 /* Alone: a full link with about two packets waiting, slow start included. */
 static void alone(struct net *n)
 {
@@ -215,6 +240,7 @@ int main(void)
 	velocity();
 	target();
 	filter();
+	memory();
 	alone(n);
 	random_loss(n);
 	shares(n, 2);

@@ -52,7 +52,7 @@ static void connection(struct qw_conn *c, int absurd)
 	if (absurd) {
 		c->cwnd = number(100000000) | 1;
 		c->mss = number(65536) | 1;
-		c->pacing_rate = dice() >> (dice() % 64);
+		c->pacing_rate = dice() >> (dice() % 64) | 1;
 		c->ssthresh = number(QW_INFINITE_SSTHRESH) | 2;
 	}
 }
@@ -122,6 +122,8 @@ static void event(qw_u8 *s, struct qw_conn *c, qw_u64 now)
 			control.cong_avoid(s, c, rs.acked_sacked & 0xffff, now);
 	}
 	CHECK(c->cwnd >= 1, "window %u", c->cwnd);
+	CHECK(c->pacing_rate, "no rate");
+	CHECK(c->ssthresh >= 2, "ssthresh %u", c->ssthresh);
 }
 
 int main(void)

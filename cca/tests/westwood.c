@@ -40,6 +40,11 @@ static void filter(void)
 	CHECK(qw_westwood_window(&s, &c) >= 49 &&
 		      qw_westwood_window(&s, &c) <= 50,
 	      "window %u", qw_westwood_window(&s, &c));
+	/* The least round trip counts, not the last. */
+	qw_westwood_pkts_acked(&s, &c, 1, 90000, now);
+	qw_westwood_in_ack_event(&s, &c, now);
+	CHECK(qw_westwood_window(&s, &c) <= 50, "window %u",
+	      qw_westwood_window(&s, &c));
 	/* Half the rate: each average goes an eighth of the way at a time. */
 	before = (qw_u32)s.bw;
 	for (i = 0; i < 52; i++) {
@@ -77,6 +82,27 @@ static void filter(void)
 	c.snd_una++;
 	qw_westwood_in_ack_event(&s, &c, now);
 	CHECK(s.least_us == 80000, "least %u", s.least_us);
+}
+
+/* On a short path a sample takes 50 ms. */
+static void short_path(void)
+{
+	struct qw_westwood s;
+	struct qw_conn c;
+	qw_u64 now = SEC;
+	qw_u32 i;
+
+	memset(&s, 0, sizeof(s));
+	memset(&c, 0, sizeof(c));
+	c.mss = 1500;
+	qw_westwood_init(&s, &c, now);
+	for (i = 0; i < 60; i++) {
+		now += MS;
+		c.snd_una++;
+		qw_westwood_pkts_acked(&s, &c, 1, 10000, now);
+		qw_westwood_in_ack_event(&s, &c, now);
+		CHECK((s.bw != 0) == (i >= 50), "bw %llu after %u ms", s.bw, i);
+	}
 }
 
 /* Random losses on a link that is not full: the window stays near the BDP, where
@@ -136,6 +162,7 @@ int main(void)
 	if (!n)
 		return 2;
 	filter();
+	short_path();
 	random_loss(n);
 	queue(n);
 	free(n);
