@@ -97,7 +97,7 @@ static inline void qw_prague_cut(struct qw_prague *s, qw_u64 by)
 }
 
 /* The growth of a round trip, 20 fraction bits: a packet, or what makes the rate
- * grow as fast as at 25 ms (draft, "RTT-independence"): both the packets and the
+ * grow as fast as at 25 ms (the draft's reduced RTT-dependence): both the packets and the
  * rounds of a second are scaled, hence the square. */
 static inline qw_u32 qw_prague_step(const struct qw_prague *s,
 				    const struct qw_conn *c)
@@ -111,7 +111,7 @@ static inline qw_u32 qw_prague_step(const struct qw_prague *s,
 }
 
 /* Growth by what was delivered unmarked, in CWR too, not while losses are
- * repaired (draft, "Additive Increase and ECN Feedback"). */
+ * repaired (the draft's additive increase). */
 static inline void qw_prague_grow(struct qw_prague *s, struct qw_conn *c,
 				  qw_u32 acked)
 {
@@ -159,7 +159,7 @@ static inline void qw_prague_new_round(struct qw_prague *s,
 }
 
 /* Once a round, and not more often than every 25 ms where those are counted
- * (draft, "Moving Average of ECN Feedback"). */
+ * (the draft's moving average of ECN feedback). */
 static inline void qw_prague_round(struct qw_prague *s, const struct qw_conn *c,
 				   qw_u64 now)
 {
@@ -187,8 +187,8 @@ static inline void qw_prague_round(struct qw_prague *s, const struct qw_conn *c,
 	qw_prague_new_round(s, c);
 }
 
-/* The rate: a window a round trip, twice as much in early slow start (draft,
- * "Packet Pacing"). */
+/* The rate: a window a round trip, twice as much in early slow start (the draft's
+ * pacing). */
 static inline void qw_prague_pace(struct qw_prague *s, struct qw_conn *c,
 				  qw_u64 now)
 {
@@ -248,7 +248,7 @@ static inline qw_u32 qw_prague_ssthresh(struct qw_prague *s, struct qw_conn *c,
 	return c->cwnd > QW_PRAGUE_MIN_CWND ? c->cwnd : QW_PRAGUE_MIN_CWND;
 }
 
-/* Marks (draft, "Congestion Window Reduction"): by half of alpha, rounded; once
+/* Marks (the draft's multiplicative decrease): by half of alpha, rounded; once
  * a round, and not more often than every 25 ms where those are counted. */
 static inline void qw_prague_marks(struct qw_prague *s, const struct qw_conn *c,
 				   qw_u64 now)
@@ -270,7 +270,7 @@ static inline void qw_prague_marks(struct qw_prague *s, const struct qw_conn *c,
 				 (QW_PRAGUE_SHIFT + 1));
 }
 
-/* Losses: by half as Reno, once a recovery (draft, "Loss Behaviour"). */
+/* Losses: by half as Reno, once a recovery (the draft's response to loss). */
 static inline void qw_prague_set_state(struct qw_prague *s, struct qw_conn *c,
 				       qw_u32 state, qw_u64 now)
 {
