@@ -700,7 +700,7 @@ static inline void qw_bbr3_ecn_round(struct qw_bbr3 *s, const struct qw_conn *c)
 
 	if (s->min_rtt_us <= QW_BBR3_ECN_RTT_US)
 		s->ecn_eligible = 1;
-	if (!delivered)
+	if (!s->ecn_eligible || !delivered)
 		return;
 	share = (qw_u32)(marked * QW_BBR3_ALPHA / delivered);
 	s->alpha_delivered = c->delivered;
@@ -709,7 +709,7 @@ static inline void qw_bbr3_ecn_round(struct qw_bbr3 *s, const struct qw_conn *c)
 		    QW_BBR3_ALPHA_SHIFT) +
 		   (share >> QW_BBR3_ALPHA_SHIFT);
 	s->alpha = qw_bbr3_min(s->alpha, QW_BBR3_ALPHA);
-	if (!s->ecn_eligible || s->full_bw_reached)
+	if (s->full_bw_reached)
 		return;
 	s->ecn_rounds = share * 2 >= QW_BBR3_ALPHA ? s->ecn_rounds + 1 : 0;
 	if (s->ecn_rounds >= QW_BBR3_ECN_ROUNDS)
