@@ -285,6 +285,8 @@ pub fn set(s: &Set) -> Result<(), Failure> {
     for name in named {
         fresh |= spec.info.param(name).is_some_and(|p| !p.tunable);
     }
+    // What of the port was asked for stands in no discipline's text.
+    let asked: String = ports.iter().map(|(name, value)| format!(", {name}={value}")).collect();
     held.set(&spec, &text, fresh, |port| {
         for (name, value) in ports {
             // They have been read once without complaint.
@@ -292,7 +294,7 @@ pub fn set(s: &Set) -> Result<(), Failure> {
         }
     })?;
     crate::print(&format!(
-        "{}: {text}{}\n",
+        "{}: {text}{asked}{}\n",
         linux::quoted(&s.dev),
         if fresh { ", its state begun anew" } else { "" }
     ))

@@ -49,38 +49,48 @@ fn words(port: &PortSpec) -> Result<String, String> {
 }
 
 impl Lab {
-    /// Sends the packets of a run's first port through netem, and through the link.
+    /// Sends the packets of each run's first port through netem, all in one machine, and through the link.
     ///
     /// # Errors
     /// netem has no such link, or the machine did not do it.
-    pub fn carry(&self, run: &RunSpec, stop: &AtomicBool) -> Result<[Transits; 2], Error> {
-        let play = Play::new(run, stop)?;
-        let port = &run.ports[0];
-        let words = words(port).map_err(Error::Machine)?;
+    pub fn carry(&self, runs: &[RunSpec], stop: &AtomicBool) -> Result<Vec<[Transits; 2]>, Error> {
         let mut job = Job::empty(vec!["dummy", "sch_netem"]);
         let table = "usr/lib/x86_64-linux-gnu/tc/normal.dist";
         let at = self.root.join("root").join(table);
         let content = std::fs::read(&at).map_err(|e| Error::Missing(format!("{}: {e}", at.display())))?;
         job.files.insert(table.into(), content);
         let mut out = Lines::default();
-        out.add("run 0");
-        out.sink();
-        out.bottleneck(&Qdisc { words, root: true, ..Qdisc::default() }, Shaper::Htb, 0, 0);
-        // All have come by then.
-        out.add(format!("play r /list {}", 100_000_000 + longest_ns(port)));
-        out.add("end");
-        job.files.insert("list".into(), play.list());
+        let mut packets = Vec::new();
+        for (i, run) in runs.iter().enumerate() {
+            let (play, port) = (Play::new(run, stop)?, &run.ports[0]);
+            let words = words(port).map_err(Error::Machine)?;
+            out.add(format!("run {i}"));
+            out.sink();
+            out.bottleneck(&Qdisc { words, root: true, ..Qdisc::default() }, Shaper::Htb, 0, 0);
+            // All have come by then.
+            out.add(format!("play r /list.{i} {}", 100_000_000 + longest_ns(port)));
+            out.add("end");
+            job.files.insert(format!("list.{i}"), play.list());
+            packets.push(play.packets());
+        }
         job.text = Job::watched() + &out.0;
-        let mut done = Err(Error::Machine("the machine ended before the run was complete".into()));
-        machine::work(self, &job, 1, stop, |_, heard| match heard {
-            GuestEvent::At(_) => {}
-            GuestEvent::Failed(why) => done = Err(Error::Machine(why)),
-            GuestEvent::Measured(raw) => done = transits(&raw.events, play.packets()).map_err(Error::Machine),
+        let mut done: Vec<Option<Result<_, Error>>> = runs.iter().map(|_| None).collect();
+        machine::work(self, &job, 1, stop, |i, heard| {
+            let heard = match heard {
+                GuestEvent::At(_) => return,
+                GuestEvent::Failed(why) => Err(Error::Machine(why)),
+                GuestEvent::Measured(raw) => transits(&raw.events, packets[i]).map_err(Error::Machine),
+            };
+            done[i].get_or_insert(heard);
         })?;
-        let (came, netem) = done?;
-        let ours = queuewright_sim::carried(run, &came);
-        let ours = ours.iter().zip(&came).map(|(at, came)| at.map(|at| at - came)).collect();
-        Ok([netem, ours])
+        let ended = || Error::Machine("the machine ended before the run was complete".into());
+        let all = done.into_iter().zip(runs).map(|(one, run)| {
+            let (came, netem) = one.ok_or_else(ended)??;
+            let ours = queuewright_sim::carried(run, &came);
+            let ours = ours.iter().zip(&came).map(|(at, came)| at.map(|at| at - came)).collect();
+            Ok([netem, ours])
+        });
+        all.collect()
     }
 }
 

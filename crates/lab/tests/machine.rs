@@ -13,10 +13,15 @@ fn lab(test: &str) -> Option<Lab> {
     Lab::open(&[]).map_err(|e| left_out(test, Lack::Setup, &e)).ok()
 }
 
-fn both(lab: &Lab, text: &str) -> Vec<(Run, Run)> {
-    let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
-    let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
-    check(&scenario, &specs, QdiscOrigin::Kernel, false).unwrap_or_else(|e| panic!("{e}"));
+/// All runs of these scenarios, in one machine and in the simulator.
+fn both(lab: &Lab, texts: &[&str]) -> Vec<(Run, Run)> {
+    let specs = texts.iter().flat_map(|text| {
+        let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+        let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+        check(&scenario, &specs, QdiscOrigin::Kernel, false).unwrap_or_else(|e| panic!("{e}"));
+        specs
+    });
+    let specs: Vec<RunSpec> = specs.collect();
     let stop = AtomicBool::new(false);
     let mut linux: Vec<Option<Run>> = vec![None; specs.len()];
     lab.run(&specs, &stop, |i, heard| {
@@ -39,7 +44,7 @@ fn linux_and_the_simulator_agree_on_the_simplest() {
                 [[flows]]\nname = \"segment\"\ncca = \"cubic\"\nrtt = \"100ms\"\nsize = \"1kb\"\nstart = \"5s\"\n\
                 [queue]\ndisciplines = [\"droptail\", { name = \"codel\", ecn = true }]\n\
                 [run]\nduration = \"6s\"\nwarmup = \"2s\"\nseeds = [1]\nsample = \"500ms\"\n";
-    let runs = both(&lab, text);
+    let runs = both(&lab, &[text]);
     assert_eq!(runs.len(), 2);
     for (linux, sim) in &runs {
         assert_eq!((linux.engine.as_str(), linux.discipline.as_str()), ("linux", sim.discipline.as_str()));
@@ -79,19 +84,22 @@ fn linux_and_the_simulator_agree_on_the_simplest() {
 #[test]
 fn a_round_trip_takes_what_the_file_says() {
     let Some(lab) = lab("a_round_trip_takes_what_the_file_says") else { return };
-    for (rate, rtt_ms) in [(20, 10.0), (100, 80.0)] {
-        let text = format!(
+    let paths = [(20, 10.0), (100, 80.0)];
+    let texts = paths.map(|(rate, rtt_ms)| {
+        format!(
             "[link]\nrate = \"{rate}mbit\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"{rtt_ms}ms\"\n\
              [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"1s\"\nwarmup = \"0s\"\nseeds = [1]\nsample = \"100ms\"\n"
-        );
-        for (linux, _) in both(&lab, &text) {
-            let columns = &linux.detail.series.columns;
-            let srtt =
-                columns.iter().find(|c| c.name.ends_with("srtt_ms")).unwrap_or_else(|| panic!("{columns:?}"));
-            let first = srtt.values.iter().copied().find(|v| v.is_finite() && *v > 0.0).expect("it has one");
-            // Within what one segment's way through the hosts differs from another's.
-            assert!((first - rtt_ms).abs() < 0.02, "{rtt_ms} ms: {first}");
-        }
+        )
+    });
+    let runs = both(&lab, &texts.each_ref().map(String::as_str));
+    assert_eq!(runs.len(), paths.len());
+    for ((linux, _), (_, rtt_ms)) in runs.iter().zip(paths) {
+        let columns = &linux.detail.series.columns;
+        let srtt =
+            columns.iter().find(|c| c.name.ends_with("srtt_ms")).unwrap_or_else(|| panic!("{columns:?}"));
+        let first = srtt.values.iter().copied().find(|v| v.is_finite() && *v > 0.0).expect("it has one");
+        // Within what one segment's way through the hosts differs from another's.
+        assert!((first - rtt_ms).abs() < 0.02, "{rtt_ms} ms: {first}");
     }
 }
 
@@ -102,7 +110,7 @@ fn the_last_run_of_a_machine_is_as_the_first() {
     let Some(lab) = lab("the_last_run_of_a_machine_is_as_the_first") else { return };
     let text = "[link]\nrate = \"150mbit\"\n[[flows]]\ncount = 12\ncca = \"bbr\"\nrtt = \"100ms\"\n\
                 [queue]\ndisciplines = [\"sfq\"]\n[run]\nduration = \"2500ms\"\nwarmup = \"1500ms\"\nseeds = [1, 2]\n";
-    for (linux, _) in both(&lab, text) {
+    for (linux, _) in both(&lab, &[text]) {
         assert!(linux.ports[0].utilization > 0.9, "{} {}", linux.seed, linux.ports[0].utilization);
     }
 }
@@ -131,7 +139,8 @@ fn a_run_that_fails_says_why() {
 }
 
 /// The kernel's own qdiscs decide as ours do, on the packets of one simulated run, from the first to the last. Which of its eight bins a flow of
-/// SFB's shares is another thing here and there: one that is its own alone decides, where no probability falls.
+/// SFB's shares is another thing here and there: one that is its own alone decides, where no probability falls. Beside a flood of twice the link
+/// choke takes the same packets out of the middle of its queue, where the buffer is larger than what waits with them.
 #[test]
 fn the_kernels_disciplines_send_the_same_packets_as_ours() {
     let Some(lab) = lab("the_kernels_disciplines_send_the_same_packets_as_ours") else { return };
@@ -145,11 +154,27 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
                 { name = \"fq-codel\", ce_threshold = \"1ms\", ce_threshold_for = \"ect1\" },\n\
                 \"sfb\", { name = \"sfb\", target = 5, max = 15, increment = 5, decrement = 0 }, \"choke\"]\n\
                 [run]\nduration = \"2s\"\nseeds = [1]\n";
-    let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
-    let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+    let flood = "[link]\nrate = \"20mbit\"\nbuffer = \"1000p\"\n\
+                [[flows]]\ncount = 8\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\n\
+                [[flows]]\ncbr = \"40mbit\"\npacket = \"1000b\"\n\
+                [queue]\ndisciplines = [{ name = \"choke\", min = 20, max = 60 }, { name = \"choke\", min = 5, max = 15, ecn = true },\n\
+                { name = \"choke\", min = 10, max = 11, probability = 0.5 }]\n\
+                [run]\nduration = \"2s\"\nseeds = [1]\n";
+    let [specs, floods] = [text, flood].map(|text| {
+        let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+        scenario.runs().unwrap_or_else(|e| panic!("{e}"))
+    });
+    assert_eq!((specs.len(), floods.len()), (14, 3));
     let mut done = 0;
-    let ended = lab.play(&specs, &AtomicBool::new(false), |i, played| {
-        let name = &specs[i].discipline.label;
+    let ended = lab.play(&[specs.as_slice(), &floods].concat(), &AtomicBool::new(false), |i, played| {
+        let Some(spec) = specs.get(i) else {
+            let played = played.unwrap_or_else(|e| panic!("{i}: {e}"));
+            assert!(played.left > 1500 && played.dropped > 1500, "{i}: {played:?}");
+            assert_eq!((&played.parted, played.same), (&None, played.left), "{i}: {played:?}");
+            done += 1;
+            return;
+        };
+        let name = &spec.discipline.label;
         let played = played.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(played.packets > 2500 && played.dropped + played.marked > 25, "{name}: {played:?}");
         assert_eq!((&played.parted, played.same), (&None, played.left), "{name}: {played:?}");
@@ -160,31 +185,7 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
         done += 1;
     });
     ended.unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(done, 14);
-}
-
-/// The kernel's choke, beside a flood of twice the link: the same packets are taken out of the middle of its queue as of ours, where the buffer is
-/// larger than what waits with them.
-#[test]
-fn the_kernels_choke_drops_the_same_packets_from_the_middle() {
-    let Some(lab) = lab("the_kernels_choke_drops_the_same_packets_from_the_middle") else { return };
-    let text = "[link]\nrate = \"20mbit\"\nbuffer = \"1000p\"\n\
-                [[flows]]\ncount = 8\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\n\
-                [[flows]]\ncbr = \"40mbit\"\npacket = \"1000b\"\n\
-                [queue]\ndisciplines = [{ name = \"choke\", min = 20, max = 60 }, { name = \"choke\", min = 5, max = 15, ecn = true },\n\
-                { name = \"choke\", min = 10, max = 11, probability = 0.5 }]\n\
-                [run]\nduration = \"2s\"\nseeds = [1]\n";
-    let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
-    let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
-    let mut done = 0;
-    let ended = lab.play(&specs, &AtomicBool::new(false), |i, played| {
-        let played = played.unwrap_or_else(|e| panic!("{i}: {e}"));
-        assert!(played.left > 1500 && played.dropped > 1500, "{i}: {played:?}");
-        assert_eq!((&played.parted, played.same), (&None, played.left), "{i}: {played:?}");
-        done += 1;
-    });
-    ended.unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(done, 3);
+    assert_eq!(done, 17);
 }
 
 /// Plays bulk flows and small datagrams into each of these links: the same packets leave in the end as of ours, and some do not.
@@ -212,32 +213,26 @@ fn plays(lab: &Lab, links: &[String], mut also: impl FnMut(usize, &Played)) {
     assert_eq!(done, links.len());
 }
 
-/// The kernel's policer lets the same packets pass as ours: from a bucket that hardly holds two packets to one of a round trip.
+/// The kernel's policer lets the same packets pass as ours, from a bucket that hardly holds two packets to one of a round trip. Its tbf drops
+/// the same packets as ours, and lets each of the others go when ours would: from a bucket of a packet to one of 20 ms.
 #[test]
-fn the_kernels_policer_lets_the_same_packets_pass() {
-    let Some(lab) = lab("the_kernels_policer_lets_the_same_packets_pass") else { return };
-    let links = [("3mbit", "3100b"), ("10mbit", "6000b"), ("17mbit", "30kb"), ("100mbit", "250kb")];
-    let links =
-        links.map(|(rate, bucket)| format!("rate = \"{rate}\"\nbuffer = \"{bucket}\"\npolice = true"));
-    plays(&lab, &links, |_, _| ());
-}
-
-/// The kernel's tbf drops the same packets as ours, and lets each of the others go when ours would: from a bucket of a packet to one of 20 ms.
-#[test]
-fn the_kernels_tbf_lets_the_same_packets_go() {
-    let Some(lab) = lab("the_kernels_tbf_lets_the_same_packets_go") else { return };
-    let links = [
+fn the_kernels_policer_and_tbf_let_the_same_packets_go() {
+    let Some(lab) = lab("the_kernels_policer_and_tbf_let_the_same_packets_go") else { return };
+    let policers = [("3mbit", "3100b"), ("10mbit", "6000b"), ("17mbit", "30kb"), ("100mbit", "250kb")];
+    let policers =
+        policers.map(|(rate, bucket)| format!("rate = \"{rate}\"\nbuffer = \"{bucket}\"\npolice = true"));
+    let tbfs = [
         ("3mbit", "1514b", "20p"),
         ("10mbit", "3028b", "30kb"),
         ("20mbit", "1600b", "60p"),
         ("20mbit", "50kb", "100kb"),
     ];
-    let links = links.map(|(rate, burst, buffer)| {
+    let tbfs = tbfs.map(|(rate, burst, buffer)| {
         format!("rate = \"{rate}\"\nburst = \"{burst}\"\nshaper = \"tbf\"\nbuffer = \"{buffer}\"")
     });
-    plays(&lab, &links, |i, played| {
+    plays(&lab, &[policers.as_slice(), &tbfs].concat(), |i, played| {
         // Its timer fires when there is credit, and never before; the kernel's work takes 45 us at most.
-        assert!(played.early_ns < 100 && played.late_ns < 1_000_000, "{i}: {played:?}");
+        assert!(i < policers.len() || played.early_ns < 100 && played.late_ns < 1_000_000, "{i}: {played:?}");
     });
 }
 
@@ -304,10 +299,10 @@ fn links_lose_and_delay_as_netem() {
             ["loss = \"12%\"", "reorder = { share = \"34%\", by = \"30ms\" }"],
         ),
     ];
-    for (link, [loses_more, delays_more]) in links {
-        let run_here = run(link);
-        let [netem, ours] =
-            lab.carry(&run_here, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{link}: {e}"));
+    let here = links.map(|(link, _)| run(link));
+    let carried = lab.carry(&here, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(carried.len(), links.len());
+    for ((link, [loses_more, delays_more]), [netem, ours]) in links.into_iter().zip(carried) {
         assert!(netem.len() > 20_000, "{link}: {}", netem.len());
         let ((kernel_ns, kernel_gaps), (ours_ns, our_gaps)) = (times_and_gaps(&netem), times_and_gaps(&ours));
         // The kernel's timer is up to 45 us late: steps of 100 us, of which none ends where delays are round.

@@ -12,16 +12,16 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the sources")
 }
 
-/// The files below a folder, as paths in it.
-fn files(root: &Path, below: &Path, out: &mut Vec<PathBuf>) {
+/// The files below a folder, as paths in it, but those of these names.
+fn files(root: &Path, below: &Path, without: &[&str], out: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(root.join(below)).expect("a folder") {
         let entry = entry.expect("an entry");
-        if WITHOUT.iter().any(|name| entry.file_name() == *name) {
+        if without.iter().any(|name| entry.file_name() == *name) {
             continue;
         }
         let path = below.join(entry.file_name());
         match entry.file_type().expect("a type") {
-            kind if kind.is_dir() => files(root, &path, out),
+            kind if kind.is_dir() => files(root, &path, without, out),
             kind if kind.is_file() => out.push(path),
             _ => {}
         }
@@ -31,9 +31,9 @@ fn files(root: &Path, below: &Path, out: &mut Vec<PathBuf>) {
 /// Has `to` be what `from` is: what is the same stays as it is, so that it is not built again.
 fn sync(from: &Path, to: &Path) {
     let (mut all, mut old) = (Vec::new(), Vec::new());
-    files(from, Path::new(""), &mut all);
+    files(from, Path::new(""), &WITHOUT, &mut all);
     fs::create_dir_all(to).expect("made");
-    files(to, Path::new(""), &mut old);
+    files(to, Path::new(""), &WITHOUT, &mut old);
     for gone in old.iter().filter(|path| !all.contains(path)) {
         fs::remove_file(to.join(gone)).expect("ours");
     }
@@ -60,11 +60,36 @@ fn run(program: impl AsRef<OsStr>, words: &[&str], at: &Path) {
     assert!(done.status.success(), "{:?} {words:?}: {}", program.as_ref(), String::from_utf8_lossy(&said));
 }
 
-/// That nothing is optimised, as words for cargo: for each profile of the manifest that tests have.
+/// That no crate of ours is optimised, as words for cargo: for each profile of the manifest that says so of one.
 fn not_optimised(manifest: &str) -> Vec<String> {
     let names = manifest.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
-    let profiles = names.filter(|name| *name == "profile.dev" || name.starts_with("profile.dev."));
+    let profiles = names.filter(|name| name.starts_with("profile.dev.package.queuewright"));
     profiles.flat_map(|name| ["--config".into(), format!("{name}.opt-level=0")]).collect()
+}
+
+/// Gives a folder that nothing has been built in what `built` has of crates that are not ours: cargo looks whether it fits. A link each, as
+/// nobody writes into these.
+fn begin_with_others(built: &Path, to: &Path) {
+    if to.exists() {
+        return;
+    }
+    for part in ["debug/.fingerprint", "debug/build", "debug/deps"] {
+        let (mut all, from) = (Vec::new(), built.join(part));
+        if from.is_dir() {
+            files(&from, Path::new(""), &[], &mut all);
+        }
+        for path in all {
+            let ours = path.iter().next().is_some_and(|name| name.to_string_lossy().contains("queuewright"));
+            // A test program of ours has its own name.
+            let program = part.ends_with("deps") && path.extension().is_none();
+            if ours || program {
+                continue;
+            }
+            let new = to.join(part).join(&path);
+            fs::create_dir_all(new.parent().expect("a folder")).expect("made");
+            fs::hard_link(from.join(&path), new).expect("linked");
+        }
+    }
 }
 
 /// What of the sources crates are made of, their tests included.
@@ -114,20 +139,14 @@ fn the_examples_work() {
         .expect("written");
     sync(&stage, &copy);
     let manifest = fs::read_to_string(copy.join("Cargo.toml")).expect("the manifest");
+    begin_with_others(place.parent().expect("cargo's folder"), &place.join("contributing.built"));
     // It is compiled for once.
     let not_optimised = not_optimised(&manifest);
     let test = |words: &str| {
         // Not where this workspace is built: cargo takes a crate of the same place in another for the same.
         let mut all = vec!["test", "--offline", "--target-dir", "../contributing.built"];
-        // The same crates each time, or what they share is compiled with other features again.
-        let crates = [
-            "queuewright-aqm",
-            "queuewright-lab",
-            "queuewright-results",
-            "queuewright-scenario",
-            "queuewright-sim",
-        ];
-        all.extend(crates.into_iter().flat_map(|name| ["-p", name]));
+        // With the features that all of the workspace's tests are compiled with.
+        all.push("--workspace");
         all.extend(not_optimised.iter().map(String::as_str));
         all.extend(words.split_whitespace());
         run(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), &all, &copy);
