@@ -135,7 +135,7 @@ fn the_examples_work() {
         fs::write(place.join("example.diff"), format!("{example}\n")).expect("written");
         run("git", &["apply", "--whitespace=nowarn", "../example.diff"], &stage);
     }
-    fs::write(stage.join("crates/sim/tests/contributing.rs"), include_str!("contributing/check.rs"))
+    fs::write(stage.join("crates/sim/tests/of_contributing.rs"), include_str!("contributing/check.rs"))
         .expect("written");
     sync(&stage, &copy);
     let manifest = fs::read_to_string(copy.join("Cargo.toml")).expect("the manifest");
@@ -153,9 +153,9 @@ fn the_examples_work() {
     };
     // A test of the lab's, which builds the results of a run as the simulator does, is compiled and not run.
     test(
-        "--no-run --test disciplines --test module --test keys --test format --test contributing --test refused",
+        "--no-run --test disciplines --test module_defaults --test keys --test format --test of_contributing --test refused",
     );
-    test("--test disciplines --test module -- golden pages registry");
-    test("--test keys --test format --test contributing");
+    test("--test disciplines --test module_defaults -- golden pages registry");
+    test("--test keys --test format --test of_contributing");
     run("aqm/tests/check.sh", &["lint"], &copy);
 }
