@@ -267,7 +267,6 @@ impl<H: Header> Control for Compiled<H> {
 }
 
 /// A header of `cca/` as a [`Control`]: its type, what the build script calls its table, what there is to say of it.
-#[allow(unused_macros, reason = "for headers that are controls of the program")]
 macro_rules! header {
     ($name:ident, $table:ident, $info:expr) => {
         #[doc = concat!("`cca/*.h`: ", stringify!($table), ".")]
@@ -288,7 +287,6 @@ macro_rules! header {
         }
     };
 }
-#[allow(unused_imports, reason = "for headers that are controls of the program")]
 pub(crate) use header;
 
 #[cfg(test)]

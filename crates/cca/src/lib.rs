@@ -12,6 +12,7 @@ mod brutal;
 mod control;
 mod cubic;
 mod dctcp;
+mod headers;
 mod hosted;
 mod htcp;
 mod illinois;
@@ -381,4 +382,10 @@ control::controls! {
     dctcp Dctcp(Dctcp),
     ledbat Ledbat(Box<Ledbat>),
     brutal Brutal(Box<Brutal>),
+    // In C: cca/*.h.
+    headers Bbr3(Bbr3),
+    headers Prague(Prague),
+    headers Westwood(Westwood),
+    headers LedbatPp(LedbatPp),
+    headers Copa(Copa),
 }
