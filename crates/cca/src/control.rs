@@ -27,6 +27,10 @@ pub struct Info {
     pub own_control: bool,
     /// Windows that the send buffer grows to hold (`sndbuf_expand`).
     pub buffered_windows: u32,
+    /// The file of `cca/` that it is compiled from; none: it is in Rust, or a user's.
+    pub header: Option<&'static str>,
+    /// Its page, Markdown; empty: it has none.
+    pub explain: &'static str,
 }
 
 impl Info {
@@ -42,6 +46,8 @@ impl Info {
         needs_rate: false,
         own_control: false,
         buffered_windows: 2,
+        header: None,
+        explain: "",
     };
 }
 
@@ -166,6 +172,11 @@ macro_rules! controls {
                     Kind::Own(mine) => Some(mine.own()),
                     _ => None,
                 }
+            }
+
+            /// What is in the file in C that it is compiled from; none: it is in Rust.
+            pub fn in_c(self) -> Option<&'static str> {
+                self.own().map(|own| &*own.text).or_else(|| $crate::own::header(self.info().header?))
             }
 
             /// The name in scenario files and results.

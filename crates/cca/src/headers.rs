@@ -13,6 +13,8 @@ header!(
         source: "draft-ietf-ccwg-bbr-06",
         own_control: true,
         buffered_windows: 3,
+        header: Some("bbr3.h"),
+        explain: include_str!("../../../docs/controls/bbr3.md"),
         ..Info::PLAIN
     }
 );
@@ -29,6 +31,8 @@ header!(
         needs_ecn: true,
         ect1: true,
         own_control: true,
+        header: Some("prague.h"),
+        explain: include_str!("../../../docs/controls/prague.md"),
         ..Info::PLAIN
     }
 );
@@ -43,6 +47,8 @@ header!(
         about: "Reno that goes back to what the path delivered",
         source: "Mascolo et al. 2001, 2004; Linux tcp_westwood.c",
         linux: Some(Linux { name: "westwood", module: Some("tcp_westwood") }),
+        header: Some("westwood.h"),
+        explain: include_str!("../../../docs/controls/westwood.md"),
         ..Info::PLAIN
     }
 );
@@ -56,6 +62,8 @@ header!(
         name: "ledbat-pp",
         about: "LEDBAT++: yields to all others, and to its like",
         source: "draft-irtf-iccrg-ledbat-plus-plus",
+        header: Some("ledbat_pp.h"),
+        explain: include_str!("../../../docs/controls/ledbat-pp.md"),
         ..Info::PLAIN
     }
 );
@@ -70,6 +78,8 @@ header!(
         about: "holds a few packets in the queue, paced",
         source: "Arun and Balakrishnan, NSDI 2018",
         own_control: true,
+        header: Some("copa.h"),
+        explain: include_str!("../../../docs/controls/copa.md"),
         ..Info::PLAIN
     }
 );

@@ -4,7 +4,7 @@
 
 use crate::hosted::{ECT1, NEEDS_ECN, Table};
 use crate::{Info, Kind};
-use queuewright_own::{Form, defines, lower, sha256, text, upper};
+use queuewright_own::{Form, defines, lower, text, upper};
 pub use queuewright_own::{MAX_BYTES, is_file};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -94,6 +94,16 @@ pub fn headers() -> Vec<(&'static str, &'static str)> {
     (FORM.headers)()
 }
 
+/// SHA-256 of a text, hexadecimal.
+pub fn sha256(text: &str) -> String {
+    queuewright_own::sha256(text.as_bytes())
+}
+
+/// What is in one of them.
+pub(crate) fn header(file: &str) -> Option<&'static str> {
+    HEADERS.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
+}
+
 /// The control that the file's name gives to it: what C calls it, with `_` for each `-`.
 ///
 /// # Errors
@@ -145,7 +155,7 @@ fn describe(name: &str, source: &str, table: &'static Table) -> Result<Mine, Str
         false => unsafe { text(table.about) }.map_err(|e| format!("QW_{}_ABOUT: {e}", upper(name)))?,
     };
     let own: &'static Own =
-        Box::leak(Box::new(Own { text: source.into(), sha256: sha256(source.as_bytes()), probes, table }));
+        Box::leak(Box::new(Own { text: source.into(), sha256: sha256(source), probes, table }));
     let info = Box::leak(Box::new(Info {
         name: String::from(name).leak(),
         about,

@@ -110,6 +110,12 @@ pub fn explain(name: &str) -> Result<String, String> {
     }
     if let Some(kind) = Kind::from_name(name) {
         let (about, source) = (kind.info().about, kind.info().source);
+        if !kind.info().explain.is_empty() {
+            return Ok(format!(
+                "{}\n\nUse it as `--flows 10x{name}`, or in a scenario file as `cca = \"{name}\"`.\n",
+                kind.info().explain.trim_end()
+            ));
+        }
         let (flag, key) = if kind.needs_rate() { (":20mbit", " with `rate = \"20mbit\"`") } else { ("", "") };
         return Ok(format!(
             "# {name}\n\nTCP congestion control: {about}.\n\nSource: {source}.\n\n\

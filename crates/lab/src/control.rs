@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 pub(crate) struct Control(Kind);
 
 impl Control {
-    /// None: the control is no file.
+    /// None: the control is in no file, or the kernel has one of its own.
     pub fn of(kind: Kind) -> Option<Control> {
-        kind.own().map(|_| Control(kind))
+        (kind.info().linux.is_none() && kind.in_c().is_some()).then_some(Control(kind))
     }
 
     /// All of these runs.
@@ -49,8 +49,9 @@ impl Control {
     }
 
     fn with<T>(&self, what: impl FnOnce(Source<'_>) -> T) -> T {
-        let (text, sha256) = self.0.own().map_or(("", ""), |own| (&*own.text, &own.sha256));
-        what(Source { name: self.0.name(), text, sha256, headers: &own::headers() })
+        let text = self.0.in_c().unwrap_or_default();
+        let sha256 = self.0.own().map_or_else(|| own::sha256(text), |own| own.sha256.clone());
+        what(Source { name: self.0.name(), text, sha256: &sha256, headers: &own::headers() })
     }
 }
 
