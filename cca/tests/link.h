@@ -749,7 +749,7 @@ static struct flow *flow_add(struct net *n, qw_u64 rtt_ns, qw_u64 start_ns)
 	f->c.clock.hz = 250;
 	f->c.clock.tick_ns = 4000000;
 	f->c.clock.tick_us = 4000;
-	f->c.clock.parts = 4951760157141521100ULL; /* 2^84 / 4e6, rounded up */
+	f->c.clock.parts = 4835703278458516699ULL; /* 2^84 / 4e6, rounded up */
 	f->c.clock.shift = 20;
 	return f;
 }
