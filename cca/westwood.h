@@ -5,8 +5,9 @@
  * in Linux tcp_westwood). It grows as Reno does; after a loss its window is the
  * bandwidth that ACKs showed times the least round trip, and not one half.
  *
- * Times are microseconds, where Linux counts ticks of its coarse clock: on short
- * paths a tick is most of what it measures.
+ * All times are ticks of Linux's coarse clock, as the module has them: a round
+ * trip is rounded up to a tick, and the bandwidth is bytes a tick. So on short
+ * paths the window depends on the kernel's ticks a second.
  */
 #ifndef QW_WESTWOOD_H
 #define QW_WESTWOOD_H
@@ -16,32 +17,43 @@
 #define QW_WESTWOOD_FLAGS 0
 #define QW_WESTWOOD_ABOUT "Reno that falls to bandwidth times least RTT"
 
-/* A sample is of a round trip, and no less than this. */
-#define QW_WESTWOOD_SAMPLE_US 50000u
-/* The least round trip before there is one. */
-#define QW_WESTWOOD_FIRST_US 20000000u
+/* A sample is of a round trip, and no less than this part of a second: 50 ms. */
+#define QW_WESTWOOD_SAMPLES 20u
+/* The least round trip before there is one, seconds. */
+#define QW_WESTWOOD_FIRST 20u
 /* Gain of both averages: 1/8. */
 #define QW_WESTWOOD_SHIFT 3
 
 struct qw_westwood {
-	qw_u64 since_ns; /* when the present sample began */
-	qw_u64 bw_rough; /* bytes a second, averaged once */
+	qw_u64 bw_rough; /* bytes a tick, averaged once */
 	qw_u64 bw; /* and twice */
+	qw_u32 since; /* the tick when the present sample began */
 	qw_u32 una; /* acknowledged at the last ACK */
 	qw_u32 packets; /* of the present sample */
 	qw_u32 counted; /* for duplicate ACKs, to be taken off later */
-	qw_u32 rtt_us, least_us;
-	qw_u8 renew, pad[3];
+	qw_u32 rtt, least; /* ticks */
+	qw_u8 renew; /* the next ACK replaces the least */
+	qw_u8 began; /* an ACK came */
+	qw_u8 pad[6];
 };
 
 static inline void qw_westwood_init(struct qw_westwood *s, struct qw_conn *c,
 				    qw_u64 now)
 {
-	s->since_ns = now;
+	s->since = qw_jiffies(c, now);
 	s->una = c->snd_una;
-	s->rtt_us = QW_WESTWOOD_FIRST_US;
-	s->least_us = QW_WESTWOOD_FIRST_US;
+	s->rtt = QW_WESTWOOD_FIRST * c->clock.hz;
+	s->least = s->rtt;
 	s->renew = 1;
+}
+
+/* Ticks, rounded up (usecs_to_jiffies). */
+static inline qw_u32 qw_westwood_ticks(const struct qw_conn *c, qw_u32 us)
+{
+	if (c->clock.tick_us)
+		return (qw_u32)(((qw_u64)us + c->clock.tick_us - 1) /
+				c->clock.tick_us);
+	return (qw_u32)(((qw_u64)us * c->clock.hz + 999999) / 1000000);
 }
 
 static inline qw_u64 qw_westwood_average(qw_u64 was, qw_u64 is)
@@ -54,14 +66,15 @@ static inline qw_u64 qw_westwood_average(qw_u64 was, qw_u64 is)
 static inline void qw_westwood_sample(struct qw_westwood *s,
 				      const struct qw_conn *c, qw_u64 now)
 {
-	qw_u64 us = (now - s->since_ns) / QW_NS_PER_US, is;
-	qw_u32 least = s->rtt_us > QW_WESTWOOD_SAMPLE_US ?
-			       s->rtt_us :
-			       QW_WESTWOOD_SAMPLE_US;
+	qw_u32 tick = qw_jiffies(c, now), took = tick - s->since;
+	qw_u32 least = c->clock.hz / QW_WESTWOOD_SAMPLES;
+	qw_u64 is;
 
-	if (us <= least)
+	if (least < s->rtt)
+		least = s->rtt;
+	if (!s->rtt || took <= least)
 		return;
-	is = (qw_u64)s->packets * c->mss * 1000000 / us;
+	is = (qw_u64)s->packets * c->mss / took;
 	if (!s->bw_rough && !s->bw) {
 		s->bw_rough = is;
 		s->bw = is;
@@ -70,7 +83,7 @@ static inline void qw_westwood_sample(struct qw_westwood *s,
 		s->bw = qw_westwood_average(s->bw, s->bw_rough);
 	}
 	s->packets = 0;
-	s->since_ns = now;
+	s->since = tick;
 }
 
 /* What the ACK acknowledged; a duplicate one means a packet, which is taken off
@@ -99,32 +112,34 @@ static inline qw_u32 qw_westwood_count(struct qw_westwood *s,
 static inline void qw_westwood_in_ack_event(struct qw_westwood *s,
 					    struct qw_conn *c, qw_u64 now)
 {
+	/* Counting starts with the first ACK: what that one acknowledged is
+	 * not of the sample, and it passes for a duplicate. */
+	if (!s->began) {
+		s->began = 1;
+		s->una = c->snd_una;
+	}
 	qw_westwood_sample(s, c, now);
 	s->packets += qw_westwood_count(s, c);
-	if (s->renew && s->rtt_us != QW_WESTWOOD_FIRST_US) {
-		s->renew = 0;
-		s->least_us = s->rtt_us;
-	} else if (s->rtt_us < s->least_us) {
-		s->least_us = s->rtt_us;
-	}
+	if (s->renew || s->rtt < s->least)
+		s->least = s->rtt;
+	s->renew = 0;
 }
 
 static inline void qw_westwood_pkts_acked(struct qw_westwood *s,
 					  struct qw_conn *c, qw_u32 acked,
 					  qw_u32 rtt_us, qw_u64 now)
 {
-	(void)c;
 	(void)acked;
 	(void)now;
 	if (rtt_us)
-		s->rtt_us = rtt_us;
+		s->rtt = qw_westwood_ticks(c, rtt_us);
 }
 
 /* Bandwidth times the least round trip, packets. */
 static inline qw_u32 qw_westwood_window(const struct qw_westwood *s,
 					const struct qw_conn *c)
 {
-	qw_u64 w = s->bw * s->least_us / 1000000 / (c->mss ? c->mss : 1);
+	qw_u64 w = s->bw * s->least / (c->mss ? c->mss : 1);
 
 	if (w > QW_INFINITE_SSTHRESH)
 		return QW_INFINITE_SSTHRESH;
@@ -184,9 +199,9 @@ static inline void qw_westwood_cong_avoid(struct qw_westwood *s,
 	E(in_ack_event)    \
 	E(cwnd_event)
 
-#define QW_WESTWOOD_PROBES(V) \
-	V(s->bw, 1)           \
-	V(s->least_us, 1000)
+#define QW_WESTWOOD_PROBES(V)     \
+	V(s->bw * c->clock.hz, 1) \
+	V((qw_u64)s->least * c->clock.tick_ns, 1000000)
 #define QW_WESTWOOD_PROBE_NAMES(N) \
 	N("bw", "bytes/s")         \
 	N("min_rtt", "ms")

@@ -181,9 +181,12 @@ ledbat_pp@(QW_LEDBAT_PP_SHIFT - 1));\n\t}@(QW_LEDBAT_PP_SHIFT - 3));\n\t}
 ledbat_pp@	s->base_us = qw_ledbat_pp_min@	if (0) s->base_us = qw_ledbat_pp_min
 ledbat_pp@MIN_CWND 2u@MIN_CWND 10u
 # Westwood+
-westwood@s->least_us / 1000000@s->rtt_us / 1000000
+westwood@s->bw * s->least@s->bw * s->rtt
 westwood@WESTWOOD_SHIFT 3@WESTWOOD_SHIFT 0
-westwood@SAMPLE_US 50000u@SAMPLE_US 0u
+westwood@SAMPLES 20u@SAMPLES 2000u
+westwood@tick_us - 1@tick_us - c->clock.tick_us
+westwood@took <= least@took < least
+westwood@		s->una = c->snd_una;\n	}\n	qw@	}\n	qw
 westwood@	n -= s->counted;@	;
 westwood@		s->renew = 1;@		;
 westwood@		c->cwnd = c->ssthresh;@		;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Checks cca/westwood.h: its filter by hand, its window after a loss on a link. */
+/* Checks cca/westwood.h against Linux's module: its filter by hand, in ticks, its
+ * window after a loss on a link. */
 #include "westwood.h"
 #define CONTROL westwood
 #define CONTROL_EVENTS QW_WESTWOOD_CCA
@@ -12,42 +13,69 @@ static int near(double is, double should, double by)
 	return is >= should * (1 - by) && is <= should * (1 + by);
 }
 
-/* 1000 packets a second, 50 ms: 50 packets. */
+/* A connection on a kernel of so many ticks a second: 250 or 1000. */
+static void connect(struct qw_westwood *s, struct qw_conn *c, qw_u32 hz)
+{
+	memset(s, 0, sizeof(*s));
+	memset(c, 0, sizeof(*c));
+	c->mss = 1500;
+	c->cwnd = 100;
+	c->snd_una = 1000;
+	c->clock.hz = hz;
+	c->clock.tick_ns = 1000000000 / hz;
+	c->clock.tick_us = 1000000 / hz;
+	/* 2^(64 + shift) ticks a ns, rounded up. */
+	c->clock.shift = hz == 250 ? 20 : 19;
+	c->clock.parts = hz == 250 ? 4835703278458516699ULL :
+				     9671406556917033398ULL;
+	qw_westwood_init(s, c, SEC);
+}
+
+static void acked(struct qw_westwood *s, struct qw_conn *c, qw_u32 packets,
+		  qw_u32 rtt_us, qw_u64 now)
+{
+	c->snd_una += packets;
+	qw_westwood_pkts_acked(s, c, packets, rtt_us, now);
+	qw_westwood_in_ack_event(s, c, now);
+}
+
+/*
+ * 1000 packets a second, 50 ms. At 250 Hz that is 13 ticks, rounded up, a sample
+ * 14 ticks of 6000 bytes, and the window 52 packets; at 1000 Hz it is 50.
+ */
 static void filter(void)
 {
+	const qw_u32 hz[2] = { 250, 1000 }, window[2] = { 52, 50 };
 	struct qw_westwood s;
 	struct qw_conn c;
-	qw_u64 now = SEC;
-	qw_u32 i, before;
+	qw_u64 now, before;
+	qw_u32 i, k;
 
-	memset(&s, 0, sizeof(s));
-	memset(&c, 0, sizeof(c));
-	c.mss = 1500;
-	c.cwnd = 100;
-	qw_westwood_init(&s, &c, now);
-	CHECK(qw_westwood_window(&s, &c) == 2, "window %u",
-	      qw_westwood_window(&s, &c));
-	for (i = 0; i < 1000; i++) {
-		now += MS;
-		c.snd_una++;
-		qw_westwood_pkts_acked(&s, &c, 1, 50000, now);
-		qw_westwood_in_ack_event(&s, &c, now);
-		if (i == 60)
-			CHECK(near((double)s.bw, 1500000, 0.05), "bw %llu",
-			      s.bw);
+	for (k = 0; k < 2; k++) {
+		connect(&s, &c, hz[k]);
+		now = SEC;
+		CHECK(qw_westwood_window(&s, &c) == 2, "window %u",
+		      qw_westwood_window(&s, &c));
+		for (i = 0; i < 1000; i++) {
+			now += MS;
+			acked(&s, &c, 1, 50000, now);
+			if (i == 60)
+				CHECK(near((double)s.bw, 1500000.0 / hz[k],
+					   0.05),
+				      "bw %llu", s.bw);
+		}
+		CHECK(near((double)s.bw, 1500000.0 / hz[k], 0.02), "bw %llu",
+		      s.bw);
+		CHECK(qw_westwood_window(&s, &c) == window[k] ||
+			      qw_westwood_window(&s, &c) == window[k] - 1,
+		      "window %u of %u", qw_westwood_window(&s, &c), window[k]);
 	}
-	CHECK(near((double)s.bw, 1500000, 0.02), "bw %llu", s.bw);
-	CHECK(qw_westwood_window(&s, &c) >= 49 &&
-		      qw_westwood_window(&s, &c) <= 50,
-	      "window %u", qw_westwood_window(&s, &c));
 	/* The least round trip counts, not the last. */
-	c.snd_una++;
-	qw_westwood_pkts_acked(&s, &c, 1, 90000, now);
-	qw_westwood_in_ack_event(&s, &c, now);
+	acked(&s, &c, 1, 90000, now);
 	CHECK(qw_westwood_window(&s, &c) <= 50, "window %u",
 	      qw_westwood_window(&s, &c));
 	/* Half the rate: each average goes an eighth of the way at a time. */
-	before = (qw_u32)s.bw;
+	before = s.bw;
 	for (i = 0; i < 52; i++) {
 		now += MS;
 		c.snd_una += i & 1;
@@ -55,22 +83,29 @@ static void filter(void)
 		if (i & 1)
 			qw_westwood_in_ack_event(&s, &c, now);
 	}
-	CHECK(s.bw < before && s.bw > before * 0.97, "bw %llu", s.bw);
+	CHECK(s.bw < before && (double)s.bw > (double)before * 0.97, "bw %llu",
+	      s.bw);
 	/* Duplicate ACKs count as a packet each, and not twice. */
 	s.packets = 0;
-	s.since_ns = now;
+	s.counted = 0;
+	s.since = qw_jiffies(&c, now);
 	for (i = 0; i < 5; i++)
 		qw_westwood_in_ack_event(&s, &c, now);
 	CHECK(s.packets == 5, "%u packets", s.packets);
-	c.snd_una += 8;
-	qw_westwood_in_ack_event(&s, &c, now);
+	acked(&s, &c, 8, 0, now);
 	CHECK(s.packets == 8, "%u packets", s.packets);
+	/* Of a partial ACK that is covered one counts, and the rest waits. */
 	for (i = 0; i < 5; i++)
 		qw_westwood_in_ack_event(&s, &c, now);
-	c.snd_una += 3;
-	qw_westwood_in_ack_event(&s, &c, now);
-	CHECK(s.packets == 14, "%u packets", s.packets);
-	/* The end of a recovery, and a timeout, which takes the next round trip. */
+	acked(&s, &c, 3, 0, now);
+	CHECK(s.packets == 14 && s.counted == 2, "%u packets, %u", s.packets,
+	      s.counted);
+	/* Of one packet nothing is taken off. */
+	acked(&s, &c, 1, 0, now);
+	CHECK(s.packets == 15 && s.counted == 2, "%u packets, %u", s.packets,
+	      s.counted);
+	/* The end of a recovery, and a timeout: the next ACK takes the last round
+	 * trip. */
 	c.cwnd = 7;
 	i = qw_westwood_window(&s, &c);
 	CHECK(qw_westwood_ssthresh(&s, &c, now) == 3, "half");
@@ -79,30 +114,51 @@ static void filter(void)
 	c.cwnd = 1;
 	qw_westwood_cwnd_event(&s, &c, QW_EVENT_LOSS, now);
 	CHECK(c.cwnd == 1 && c.ssthresh == i, "window %u", c.cwnd);
-	qw_westwood_pkts_acked(&s, &c, 1, 80000, now);
-	c.snd_una++;
-	qw_westwood_in_ack_event(&s, &c, now);
-	CHECK(s.least_us == 80000, "least %u", s.least_us);
+	acked(&s, &c, 1, 80000, now);
+	CHECK(s.least == 80, "least %u", s.least);
+	acked(&s, &c, 1, 90000, now);
+	CHECK(s.least == 80, "least %u", s.least);
 }
 
-/* On a short path a sample takes 50 ms. */
-static void short_path(void)
+/* Counting begins with the first ACK, which passes for a duplicate. */
+static void first(void)
 {
 	struct qw_westwood s;
 	struct qw_conn c;
-	qw_u64 now = SEC;
-	qw_u32 i;
 
-	memset(&s, 0, sizeof(s));
-	memset(&c, 0, sizeof(c));
-	c.mss = 1500;
-	qw_westwood_init(&s, &c, now);
-	for (i = 0; i < 60; i++) {
-		now += MS;
-		c.snd_una++;
-		qw_westwood_pkts_acked(&s, &c, 1, 10000, now);
-		qw_westwood_in_ack_event(&s, &c, now);
-		CHECK((s.bw != 0) == (i >= 50), "bw %llu after %u ms", s.bw, i);
+	connect(&s, &c, 250);
+	CHECK(s.least == 5000 && s.rtt == 5000, "least %u", s.least);
+	acked(&s, &c, 10, 100000, SEC + 100 * MS);
+	CHECK(s.packets == 1 && s.counted == 1, "%u packets, %u", s.packets,
+	      s.counted);
+	CHECK(s.least == 25, "least %u", s.least);
+	acked(&s, &c, 2, 100000, SEC + 100 * MS);
+	CHECK(s.packets == 2 && s.counted == 0, "%u packets, %u", s.packets,
+	      s.counted);
+}
+
+/*
+ * On a short path a sample takes 50 ms, the round trip is a tick: 100 Mbit/s and
+ * 1 ms are 33 packets at 250 Hz, where 8 are on their way, and 8 at 1000.
+ */
+static void short_path(void)
+{
+	const qw_u32 hz[2] = { 250, 1000 }, window[2] = { 33, 8 };
+	struct qw_westwood s;
+	struct qw_conn c;
+	qw_u32 i, k;
+
+	for (k = 0; k < 2; k++) {
+		connect(&s, &c, hz[k]);
+		for (i = 1; i <= 240; i++) {
+			acked(&s, &c, 25, 1000, SEC + i * 3 * MS);
+			/* 12 or 50 ticks are not more than 12 or 50. */
+			CHECK((s.bw != 0) == (i >= 17 + (hz[k] == 250)),
+			      "bw %llu after %u ms", s.bw, 3 * i);
+		}
+		CHECK(qw_westwood_window(&s, &c) == window[k] ||
+			      qw_westwood_window(&s, &c) == window[k] - 1,
+		      "window %u of %u", qw_westwood_window(&s, &c), window[k]);
 	}
 }
 
@@ -126,8 +182,7 @@ static void random_loss(struct net *n)
 	/* Reno: 1.22 / sqrt(0.002) = 27 packets of a BDP of 83. */
 	CHECK(share > 0.58, "throughput %f", share);
 	CHECK(f->recoveries > 50, "%u recoveries", f->recoveries);
-	CHECK(s->least_us > 49000 && s->least_us < 52000, "least %u",
-	      s->least_us);
+	CHECK(s->least == 13, "least %u", s->least);
 	printf("  0.2 %% of random loss: %.0f %% of the link (Reno: about 33 "
 	       "%%)\n",
 	       100 * share);
@@ -163,6 +218,7 @@ int main(void)
 	if (!n)
 		return 2;
 	filter();
+	first();
 	short_path();
 	random_loss(n);
 	queue(n);
