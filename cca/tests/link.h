@@ -156,6 +156,7 @@ struct flow {
 	qw_u32 no_lost_event, no_stamps; /* as a kernel's BPF */
 	qw_u32 fake; /* a recovery that the test began, and ends */
 	qw_u32 recoveries, timeouts;
+	qw_u32 timeout_una; /* snd_una at the last timeout */
 	qw_u32 started;
 	void (*after)(struct flow *f, qw_u64 now);
 	/* Counted for tests. */
@@ -561,11 +562,14 @@ static void timeout(struct flow *f)
 	f->timeouts++;
 	for (seq = c->snd_una; seq != c->snd_nxt; seq++)
 		mark_lost(f, seq, &losses);
-	if (c->ca_state < QW_CA_RECOVERY || c->ca_state == QW_CA_LOSS) {
+	/* Again only if something got through since the last one. */
+	if (c->ca_state < QW_CA_RECOVERY ||
+	    (c->ca_state == QW_CA_LOSS && c->snd_una != f->timeout_una)) {
 		c->prior_cwnd = c->cwnd;
 		c->ssthresh = control.ssthresh(&f->state, c, f->net->now);
+		cwnd_event(f, QW_EVENT_LOSS);
 	}
-	cwnd_event(f, QW_EVENT_LOSS);
+	f->timeout_una = c->snd_una;
 	f->high_seq = c->snd_nxt;
 	c->cwnd = qw_in_flight(c) + 1;
 	set_state(f, QW_CA_LOSS);
