@@ -14,9 +14,12 @@
  *   the first mark           alpha becomes 1         halves, alpha stays 0
  *   rounds after slow start  500                     4
  *     until RTTs are equal
- *   pacing                   cwnd a round trip       3 % more in the first half
- *                                                     of 25 ms, 3 % less in the
- *                                                     second
+ *   growth is divided by     the sender's window     the window with its fraction
+ *   pacing                   cwnd a round trip       the same, 100 kbit/s at least;
+ *                                                     at 4 packets and less 3 %
+ *                                                     more in the first half of
+ *                                                     max(RTT, 25 ms), 3 % less in
+ *                                                     the second
  *
  * Left out: the code's rate instead of a window for fewer than four packets, its
  * smaller segments there, and the fallback for classic ECN queues (the draft
@@ -52,6 +55,12 @@
 #define QW_PRAGUE_ROUNDS (QW_PRAGUE_CODE ? 4u : 500u)
 #define QW_PRAGUE_MIN_CWND 2u
 #define QW_PRAGUE_MAX_CWND (1u << 22)
+/* Fraction bits of a round trip's growth beyond those of the window. */
+#define QW_PRAGUE_STEP_SHIFT 12
+/* Of the code: the least rate, bytes a second, and up to how many packets it goes
+ * by rates. */
+#define QW_PRAGUE_MIN_RATE 12500u
+#define QW_PRAGUE_RATE_CWND 4u
 /* A burst is what is sent in so much of a second: 244 microseconds. */
 #define QW_PRAGUE_BURST_SHIFT 12
 
@@ -61,7 +70,6 @@ struct qw_prague {
 	qw_u64 rest; /* of the growth, what is less than a step of `window` */
 	qw_u64 cut_ns; /* when marks last cut; 0: never */
 	qw_u64 alpha_ns; /* when alpha was last updated */
-	qw_u64 start_ns; /* of the present virtual round trip, for pacing */
 	qw_u32 alpha; /* part of the packets that are marked, times 16 */
 	qw_u32 round_end; /* this round is over when it is acknowledged */
 	qw_u32 round_delivered, round_ce; /* the connection's at its start */
@@ -72,12 +80,19 @@ struct qw_prague {
 	qw_u8 pad[6];
 };
 
-/* Growth is that of 25 ms, and so is the rhythm of cuts and of alpha. */
+/* Is growth that of 25 ms? */
 static inline int qw_prague_alike(const struct qw_prague *s,
 				  const struct qw_conn *c)
 {
 	return s->rounds >= QW_PRAGUE_ROUNDS &&
 	       (c->srtt_us >> 3) < QW_PRAGUE_TARGET_US;
+}
+
+/* And the rhythm of cuts and of alpha, which slow start does not wait for? */
+static inline int qw_prague_waits(const struct qw_prague *s,
+				  const struct qw_conn *c)
+{
+	return qw_prague_alike(s, c) && !qw_in_slow_start(c);
 }
 
 /* Packets, rounded up. */
@@ -96,18 +111,19 @@ static inline void qw_prague_cut(struct qw_prague *s, qw_u64 by)
 	s->rest = 0;
 }
 
-/* The growth of a round trip, 20 fraction bits: a packet, or what makes the rate
+/* The growth of a round trip, 32 fraction bits: a packet, or what makes the rate
  * grow as fast as at 25 ms (the draft's reduced RTT-dependence): both the packets and the
  * rounds of a second are scaled, hence the square. */
-static inline qw_u32 qw_prague_step(const struct qw_prague *s,
+static inline qw_u64 qw_prague_step(const struct qw_prague *s,
 				    const struct qw_conn *c)
 {
-	qw_u64 rtt = c->srtt_us >> 3;
+	qw_u64 part;
 
 	if (!qw_prague_alike(s, c))
-		return QW_PRAGUE_ONE;
-	return (qw_u32)((rtt * rtt << QW_PRAGUE_SHIFT) /
-			((qw_u64)QW_PRAGUE_TARGET_US * QW_PRAGUE_TARGET_US));
+		return (qw_u64)QW_PRAGUE_ONE << QW_PRAGUE_STEP_SHIFT;
+	/* 24 fraction bits, so that 1 us is not nothing. */
+	part = ((qw_u64)c->srtt_us << 24) / (QW_PRAGUE_TARGET_US << 3);
+	return (part * part + (1u << 15)) >> 16;
 }
 
 /* Growth by what was delivered unmarked, in CWR too, not while losses are
@@ -115,7 +131,7 @@ static inline qw_u32 qw_prague_step(const struct qw_prague *s,
 static inline void qw_prague_grow(struct qw_prague *s, struct qw_conn *c,
 				  qw_u32 acked)
 {
-	qw_u64 steps;
+	qw_u64 steps, by;
 
 	if (!acked || s->in_loss || !qw_cwnd_limited(c))
 		return;
@@ -129,9 +145,14 @@ static inline void qw_prague_grow(struct qw_prague *s, struct qw_conn *c,
 		if (!acked)
 			return;
 	}
+	if (acked > QW_PRAGUE_MAX_CWND)
+		acked = QW_PRAGUE_MAX_CWND;
+	by = (qw_u64)c->cwnd << QW_PRAGUE_STEP_SHIFT;
+	if (QW_PRAGUE_CODE)
+		by = s->window >> (QW_PRAGUE_SHIFT - QW_PRAGUE_STEP_SHIFT);
 	s->rest += (qw_u64)acked * qw_prague_step(s, c);
-	steps = s->rest / c->cwnd;
-	s->rest -= steps * c->cwnd;
+	steps = s->rest / by;
+	s->rest -= steps * by;
 	s->window += steps;
 	if (s->window >> QW_PRAGUE_SHIFT >= QW_PRAGUE_MAX_CWND)
 		s->window = (qw_u64)QW_PRAGUE_MAX_CWND << QW_PRAGUE_SHIFT;
@@ -170,7 +191,7 @@ static inline void qw_prague_round(struct qw_prague *s, const struct qw_conn *c,
 
 	if (qw_after(s->round_end, c->snd_una))
 		return;
-	if (qw_prague_alike(s, c) &&
+	if (qw_prague_waits(s, c) &&
 	    now - s->alpha_ns < QW_PRAGUE_TARGET_US * QW_NS_PER_US)
 		return;
 	if (s->marked && delivered) {
@@ -180,11 +201,28 @@ static inline void qw_prague_round(struct qw_prague *s, const struct qw_conn *c,
 						    QW_PRAGUE_ONE;
 		if (s->alpha > most)
 			s->alpha = most;
+		s->alpha_ns = now;
 	}
-	s->alpha_ns = now;
 	if (!qw_in_slow_start(c) && s->rounds < QW_PRAGUE_ROUNDS)
 		s->rounds++;
 	qw_prague_new_round(s, c);
+}
+
+/* Of the code: around the rate where a window is too coarse, so that a step marks
+ * in every virtual round trip. */
+static inline qw_u64 qw_prague_sway(const struct qw_prague *s,
+				    const struct qw_conn *c, qw_u64 rate,
+				    qw_u64 now)
+{
+	qw_u64 half = c->srtt_us >> 3;
+
+	if (!QW_PRAGUE_CODE || !s->marked || s->rounds < QW_PRAGUE_ROUNDS ||
+	    qw_in_slow_start(c) || c->cwnd > QW_PRAGUE_RATE_CWND)
+		return rate;
+	if (half < QW_PRAGUE_TARGET_US)
+		half = QW_PRAGUE_TARGET_US;
+	half = half * QW_NS_PER_US / 2;
+	return now - s->alpha_ns < half ? rate + rate / 32 : rate - rate / 32;
 }
 
 /* The rate: a window a round trip, twice as much in early slow start (the draft's
@@ -193,32 +231,27 @@ static inline void qw_prague_pace(struct qw_prague *s, struct qw_conn *c,
 				  qw_u64 now)
 {
 	qw_u32 w = c->cwnd > qw_in_flight(c) ? c->cwnd : qw_in_flight(c);
-	qw_u64 target = QW_PRAGUE_TARGET_US * QW_NS_PER_US;
 	qw_u64 rate;
 
 	if (!c->srtt_us)
 		return;
 	rate = (qw_u64)w * c->mss * 8000000 / c->srtt_us;
-	if (c->cwnd < c->ssthresh / 2) {
+	if (QW_PRAGUE_CODE && rate < QW_PRAGUE_MIN_RATE)
+		rate = QW_PRAGUE_MIN_RATE;
+	rate = qw_prague_sway(s, c, rate, now);
+	if (c->cwnd < c->ssthresh / 2)
 		rate *= 2;
-	} else if (QW_PRAGUE_CODE) {
-		if (now - s->start_ns >= target)
-			s->start_ns = now;
-		if (now - s->start_ns < target / 2)
-			rate += rate * 3 / 100;
-		else
-			rate -= rate * 3 / 100;
-	}
 	c->pacing_rate = rate ? rate : 1;
 }
 
 static inline void qw_prague_init(struct qw_prague *s, struct qw_conn *c,
 				  qw_u64 now)
 {
+	if (c->cwnd > QW_PRAGUE_MAX_CWND)
+		c->cwnd = QW_PRAGUE_MAX_CWND;
 	s->window = (qw_u64)c->cwnd << QW_PRAGUE_SHIFT;
 	s->last_ce = c->delivered_ce;
 	s->alpha_ns = now;
-	s->start_ns = now;
 	qw_prague_new_round(s, c);
 	c->pacing = 1;
 	qw_prague_pace(s, c, now);
@@ -248,19 +281,28 @@ static inline qw_u32 qw_prague_ssthresh(struct qw_prague *s, struct qw_conn *c,
 	return c->cwnd > QW_PRAGUE_MIN_CWND ? c->cwnd : QW_PRAGUE_MIN_CWND;
 }
 
-/* Marks (the draft's multiplicative decrease): by half of alpha, rounded; once
- * a round, and not more often than every 25 ms where those are counted. */
-static inline void qw_prague_marks(struct qw_prague *s, const struct qw_conn *c,
-				   qw_u64 now)
+/*
+ * CWR. Marks (the draft's multiplicative decrease): by half of alpha, rounded; once
+ * a round, and not more often than every 25 ms where those are counted. Without a
+ * mark it is a tail loss that a probe repaired: by half, as any; the code takes it
+ * for a mark, but not for the first.
+ */
+static inline void qw_prague_cwr(struct qw_prague *s, const struct qw_conn *c,
+				 qw_u64 now)
 {
+	int mark = c->delivered_ce != s->last_ce;
 	qw_u64 alpha;
 
-	if (s->cut_ns && qw_prague_alike(s, c) &&
+	if (!mark && !QW_PRAGUE_CODE) {
+		qw_prague_cut(s, s->window >> 1);
+		return;
+	}
+	if (s->cut_ns && qw_prague_waits(s, c) &&
 	    now - s->cut_ns < QW_PRAGUE_TARGET_US * QW_NS_PER_US)
 		return;
 	s->cut_ns = now;
 	alpha = s->alpha >> QW_PRAGUE_GAIN_SHIFT;
-	if (!s->marked) {
+	if (mark && !s->marked) {
 		s->marked = 1;
 		alpha = QW_PRAGUE_ONE;
 		if (!QW_PRAGUE_CODE)
@@ -270,21 +312,37 @@ static inline void qw_prague_marks(struct qw_prague *s, const struct qw_conn *c,
 				 (QW_PRAGUE_SHIFT + 1));
 }
 
-/* Losses: by half as Reno, once a recovery (the draft's response to loss). */
+/* Losses: by half as Reno (the draft's response to loss). */
+static inline void qw_prague_loss(struct qw_prague *s)
+{
+	s->in_loss = 1;
+	s->window_before_loss = s->window;
+	qw_prague_cut(s, s->window >> 1);
+}
+
 static inline void qw_prague_set_state(struct qw_prague *s, struct qw_conn *c,
 				       qw_u32 state, qw_u64 now)
 {
 	if (state == QW_CA_CWR) {
-		qw_prague_marks(s, c, now);
+		qw_prague_cwr(s, c, now);
 	} else if (state < QW_CA_CWR) {
 		s->in_loss = 0;
-	} else if (!s->in_loss) {
-		s->in_loss = 1;
-		s->window_before_loss = s->window;
-		qw_prague_cut(s, s->window >> 1);
+	} else {
+		if (state == QW_CA_RECOVERY && c->ca_state != QW_CA_RECOVERY)
+			qw_prague_loss(s);
 		/* Not slow start, once it is repaired. */
 		c->ssthresh = qw_prague_packets(s);
 	}
+}
+
+/* A timeout that is not of a recovery, or comes after one that got through. */
+static inline void qw_prague_cwnd_event(struct qw_prague *s, struct qw_conn *c,
+					qw_u32 event, qw_u64 now)
+{
+	(void)c;
+	(void)now;
+	if (event == QW_EVENT_LOSS)
+		qw_prague_loss(s);
 }
 
 static inline qw_u32 qw_prague_undo_cwnd(struct qw_prague *s, struct qw_conn *c)
@@ -315,6 +373,7 @@ static inline qw_u32 qw_prague_min_tso_segs(struct qw_prague *s,
 	E(undo_cwnd)     \
 	E(cong_control)  \
 	E(set_state)     \
+	E(cwnd_event)    \
 	E(min_tso_segs)
 
 #define QW_PRAGUE_PROBES(V)                                \

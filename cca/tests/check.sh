@@ -162,11 +162,15 @@ prague@TARGET_US 25000u@TARGET_US 1u
 prague@ROUNDS (QW_PRAGUE_CODE ? 4u : 500u)@ROUNDS (0u)
 prague@(QW_PRAGUE_SHIFT + 1));@(QW_PRAGUE_SHIFT));
 prague@qw_prague_cut(s, s->window >> 1);@qw_prague_cut(s, s->window >> 3);
-prague@rtt * rtt << QW_PRAGUE_SHIFT@rtt * QW_PRAGUE_TARGET_US << QW_PRAGUE_SHIFT
+prague@part * part@(part << 24)
+prague@)c->srtt_us << 24) / (QW_PRAGUE_TARGET_US << 3)@)(c->srtt_us >> 3) << 24) / QW_PRAGUE_TARGET_US / 100 * 100
+prague@ && !qw_in_slow_start(c);@;
+prague@	if (event == QW_EVENT_LOSS)@	if (0)
+prague@int mark = c->delivered_ce != s->last_ce;@int mark = 1;
 prague@qw_u32 ce = c->delivered_ce - s->last_ce;@qw_u32 ce = 0;
-prague@s->rest -= steps * c->cwnd;@s->rest = 0;
+prague@s->rest -= steps * by;@s->rest = 0;
 prague@|| s->in_loss@|| 0
-prague@	} else if (!s->in_loss) {@	} else {
+prague@ && c->ca_state != QW_CA_RECOVERY@ || state == QW_CA_LOSS
 prague@	if (s->window < s->window_before_loss)@	if (0)
 prague@MIN_CWND 2u@MIN_CWND 8u
 prague@rate *= 2;@rate *= 1;
