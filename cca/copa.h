@@ -8,7 +8,8 @@
  * its window.
  *
  * The paper says nothing of timeouts: here the window is then two packets, and
- * slow start begins anew. Losses count in competition alone.
+ * slow start begins anew; if it was for nothing, all is as before. Losses count in
+ * competition alone.
  */
 #ifndef QW_COPA_H
 #define QW_COPA_H
@@ -33,6 +34,8 @@
 #define QW_COPA_SLOTS 4u
 #define QW_COPA_SHIFT 16
 #define QW_COPA_NONE 0xffffffffu
+/* Longer round trips count as this: products with a window stay in 64 bits. */
+#define QW_COPA_MAX_RTT_US 60000000u
 
 /* The least value of a time window, to a quarter of it. */
 struct qw_copa_least {
@@ -47,6 +50,7 @@ struct qw_copa {
 	struct qw_copa_least most; /* of four round trips, as ~value */
 	qw_u64 window; /* packets, 16 fraction bits */
 	qw_u64 window_before; /* a round trip ago */
+	qw_u64 window_undo; /* before a timeout; 0: there was none */
 	qw_u64 round_ns; /* when this one began */
 	qw_u64 empty_ns; /* when the queue was last nearly empty */
 	qw_u32 velocity;
@@ -55,7 +59,7 @@ struct qw_copa {
 	qw_u8 up; /* the direction */
 	qw_u8 slow_start;
 	qw_u8 competes;
-	qw_u8 pad;
+	qw_u8 slow_start_undo;
 };
 
 static inline void qw_copa_clear(struct qw_copa_least *l, qw_u64 now)
@@ -69,21 +73,25 @@ static inline void qw_copa_clear(struct qw_copa_least *l, qw_u64 now)
 	l->since_ns = now;
 }
 
-/* A value into a window of `ns`. */
+/* A value into a window of `ns`: slots that are over are empty, also those in which
+ * nothing came. */
 static inline void qw_copa_take(struct qw_copa_least *l, qw_u32 value,
 				qw_u64 ns, qw_u64 now)
 {
-	qw_u32 i, at = l->at;
+	const qw_u64 slot = ns / QW_COPA_SLOTS;
+	qw_u32 i, at;
 
-	if (now - l->since_ns >= ns / QW_COPA_SLOTS) {
-		/* After a silence nothing that was is of now. */
-		if (now - l->since_ns >= ns)
-			qw_copa_clear(l, now);
+	/* After a silence nothing that was is of now. */
+	if (now - l->since_ns >= ns)
+		qw_copa_clear(l, now);
+	for (i = 1; i < QW_COPA_SLOTS && now - l->since_ns >= slot; i++) {
 		at = (l->at + 1) % QW_COPA_SLOTS;
 		l->at = at;
-		l->since_ns = now;
-		l->slot[at] = value;
+		if (at < QW_COPA_SLOTS)
+			l->slot[at] = QW_COPA_NONE;
+		l->since_ns += slot;
 	}
+	at = l->at;
 	if (at < QW_COPA_SLOTS && value < l->slot[at])
 		l->slot[at] = value;
 	l->least = QW_COPA_NONE;
@@ -99,6 +107,8 @@ static inline void qw_copa_init(struct qw_copa *s, struct qw_conn *c,
 	qw_copa_clear(&s->min_rtt, now);
 	qw_copa_clear(&s->standing, now);
 	qw_copa_clear(&s->most, now);
+	if (c->cwnd > QW_COPA_MAX_CWND)
+		c->cwnd = QW_COPA_MAX_CWND;
 	s->window = (qw_u64)c->cwnd << QW_COPA_SHIFT;
 	s->window_before = s->window;
 	s->round_ns = now;
@@ -117,7 +127,9 @@ static inline void qw_copa_init(struct qw_copa *s, struct qw_conn *c,
 /* Is the rate below 1 / (delta dq)? That is cwnd / standing against it. */
 static inline int qw_copa_wants_more(const struct qw_copa *s)
 {
-	qw_u64 dq = s->standing.least - s->min_rtt.least;
+	qw_u64 dq = s->standing.least > s->min_rtt.least ?
+			    s->standing.least - s->min_rtt.least :
+			    0;
 
 	return s->window * dq <= (qw_u64)s->packets * s->standing.least
 					 << QW_COPA_SHIFT;
@@ -201,8 +213,8 @@ static inline void qw_copa_cong_control(struct qw_copa *s, struct qw_conn *c,
 
 	(void)random;
 	if (rs->rtt_us > 0) {
-		rtt = rs->rtt_us < QW_COPA_NONE ? (qw_u32)rs->rtt_us :
-						  QW_COPA_NONE - 1;
+		rtt = rs->rtt_us < QW_COPA_MAX_RTT_US ? (qw_u32)rs->rtt_us :
+							QW_COPA_MAX_RTT_US;
 		qw_copa_take(&s->min_rtt, rtt, QW_COPA_MIN_RTT_NS, now);
 		qw_copa_take(&s->standing, rtt, srtt_ns / 2, now);
 		qw_copa_take(&s->most, ~rtt, 4 * srtt_ns, now);
@@ -231,9 +243,15 @@ static inline qw_u32 qw_copa_ssthresh(struct qw_copa *s, struct qw_conn *c,
 	return c->ssthresh > 2 ? c->ssthresh : 2;
 }
 
+/* A timeout that was for nothing: back to where it was. */
 static inline qw_u32 qw_copa_undo_cwnd(struct qw_copa *s, struct qw_conn *c)
 {
-	(void)s;
+	if (s->window < s->window_undo) {
+		s->window = s->window_undo;
+		s->window_before = s->window;
+		s->slow_start = s->slow_start_undo;
+	}
+	s->window_undo = 0;
 	return qw_undo_cwnd(c);
 }
 
@@ -241,16 +259,21 @@ static inline void qw_copa_set_state(struct qw_copa *s, struct qw_conn *c,
 				     qw_u32 state, qw_u64 now)
 {
 	(void)now;
+	if (state >= QW_CA_RECOVERY && c->ca_state < QW_CA_RECOVERY) {
+		s->window_undo = 0;
+		if (s->competes)
+			s->packets /= 2;
+		if (s->packets < QW_COPA_PACKETS)
+			s->packets = QW_COPA_PACKETS;
+	}
 	if (state == QW_CA_LOSS && c->ca_state != QW_CA_LOSS) {
+		s->window_undo = s->window;
+		s->slow_start_undo = s->slow_start;
 		s->window = (qw_u64)QW_COPA_MIN_CWND << QW_COPA_SHIFT;
 		s->window_before = s->window;
 		s->velocity = 1;
 		s->same = 0;
 		s->slow_start = 1;
-	} else if (state == QW_CA_RECOVERY && s->competes) {
-		s->packets /= 2;
-		if (s->packets < QW_COPA_PACKETS)
-			s->packets = QW_COPA_PACKETS;
 	}
 }
 

@@ -197,8 +197,11 @@ westwood@		c->cwnd = c->ssthresh;@		;
 # Copa
 copa@COPA_PACKETS 2u@COPA_PACKETS 20u
 copa@		s->packets++;@		;
-copa@		s->packets /= 2;@		;
+copa@			s->packets /= 2;@			;
 copa@		s->same = 0;\n\t\ts->velocity = 1;@		;
+copa@			l->slot[at] = QW_COPA_NONE;@			;
+copa@		s->window = s->window_undo;@		;
+copa@	if (state >= QW_CA_RECOVERY && c@	if (state == QW_CA_RECOVERY && c
 copa@s->same >= QW_COPA_SAME@1
 copa@	s->slow_start = 0;@	;
 copa@	if (step > cwnd)@	if (0)

@@ -91,6 +91,79 @@ static void filter(void)
 	CHECK(l.least == 9, "%u", l.least);
 	qw_copa_take(&l, 20, 100, 1000);
 	CHECK(l.least == 20, "%u after a silence", l.least);
+	/* Few values make the window no longer. */
+	qw_copa_clear(&l, 0);
+	qw_copa_take(&l, 40, 20, 0);
+	for (t = 19; t <= 57; t += 19) {
+		qw_copa_take(&l, 60, 20, t);
+		CHECK(l.least == (t < 20 ? 40 : 60), "%u at %llu", l.least, t);
+	}
+}
+
+/* The largest window and the longest round trip. */
+static void ends(void)
+{
+	struct qw_rate_sample rs = { .acked_sacked = 1 };
+	struct qw_copa s;
+	struct qw_conn c;
+	qw_u64 t = SEC;
+
+	memset(&s, 0, sizeof(s));
+	memset(&c, 0, sizeof(c));
+	c.cwnd = 1u << 26;
+	c.mss = PACKET;
+	c.srtt_us = 100000000u * 8;
+	qw_copa_init(&s, &c, t);
+	CHECK(c.cwnd == QW_COPA_MAX_CWND, "window %u", c.cwnd);
+	rs.rtt_us = 1;
+	qw_copa_cong_control(&s, &c, &rs, t, 0);
+	/* 100 s later the queue is as long: by far too much. */
+	rs.rtt_us = 100000000;
+	qw_copa_clear(&s.standing, t);
+	qw_copa_cong_control(&s, &c, &rs, t, 0);
+	CHECK(!qw_copa_wants_more(&s), "more, with %u us of queue",
+	      s.standing.least - s.min_rtt.least);
+}
+
+/* A timeout halves 1 / delta as any loss; if it was for nothing, the window comes
+ * back. */
+static void timeouts(void)
+{
+	struct qw_rate_sample rs = { .acked_sacked = 1, .rtt_us = 40000 };
+	struct qw_copa s;
+	struct qw_conn c;
+
+	memset(&s, 0, sizeof(s));
+	memset(&c, 0, sizeof(c));
+	c.cwnd = 100;
+	c.mss = PACKET;
+	c.srtt_us = 40000 << 3;
+	qw_copa_init(&s, &c, SEC);
+	s.slow_start = 0;
+	s.competes = 1;
+	s.packets = 40;
+	c.prior_cwnd = 100;
+	c.cwnd = 1;
+	qw_copa_set_state(&s, &c, QW_CA_LOSS, SEC);
+	c.ca_state = QW_CA_LOSS;
+	CHECK(s.packets == 20, "1 / delta %u", s.packets);
+	CHECK(s.window == 2ULL << QW_COPA_SHIFT && s.slow_start, "window %llu",
+	      s.window >> QW_COPA_SHIFT);
+	CHECK(qw_copa_undo_cwnd(&s, &c) == 100, "undone");
+	c.cwnd = 100;
+	qw_copa_set_state(&s, &c, QW_CA_OPEN, SEC);
+	c.ca_state = QW_CA_OPEN;
+	qw_copa_cong_control(&s, &c, &rs, SEC + MS, 0);
+	CHECK(c.cwnd == 100 && !s.slow_start, "window %u", c.cwnd);
+	/* A recovery that was none does not bring an old window back. */
+	qw_copa_set_state(&s, &c, QW_CA_LOSS, SEC);
+	c.ca_state = QW_CA_LOSS;
+	qw_copa_set_state(&s, &c, QW_CA_OPEN, SEC);
+	c.ca_state = QW_CA_OPEN;
+	qw_copa_set_state(&s, &c, QW_CA_RECOVERY, SEC);
+	qw_copa_undo_cwnd(&s, &c);
+	CHECK(s.window == 2ULL << QW_COPA_SHIFT, "window %llu",
+	      s.window >> QW_COPA_SHIFT);
 }
 
 /* The least round trip is that of 10 s. */
@@ -241,6 +314,8 @@ int main(void)
 	target();
 	filter();
 	memory();
+	ends();
+	timeouts();
 	alone(n);
 	random_loss(n);
 	shares(n, 2);
