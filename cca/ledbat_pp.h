@@ -6,8 +6,7 @@
  * short paths, yields in proportion to its window, and slows down to two packets
  * now and then, so that it sees the path without its own queue.
  *
- * Figures are those of revision -01. Its one formula for below and above the
- * target is taken for the decrease alone.
+ * Figures are those of revision -01.
  */
 #ifndef QW_LEDBAT_PP_H
 #define QW_LEDBAT_PP_H
@@ -34,7 +33,7 @@
 #define QW_LEDBAT_PP_NONE 0xffffffffu
 
 /* What it is doing. */
-#define QW_LEDBAT_PP_FIRST 0u /* first slow start */
+#define QW_LEDBAT_PP_FIRST 0u /* slow start, the first or after a pause */
 #define QW_LEDBAT_PP_AVOID 1u
 #define QW_LEDBAT_PP_DOWN 2u /* two packets for two round trips */
 #define QW_LEDBAT_PP_CLIMB 3u /* back to where it was */
@@ -45,11 +44,14 @@ struct qw_ledbat_pp {
 	qw_u64 next_ns; /* what ends the state, or the next slowdown */
 	qw_u32 base[QW_LEDBAT_PP_MINUTES];
 	qw_u32 sample[QW_LEDBAT_PP_SAMPLES];
+	qw_u64 rest; /* of the growth, what is less than a step of `part` */
 	qw_u32 minute, samples;
 	qw_u32 base_us; /* least of base[] */
 	qw_u32 part; /* of the window, beyond c->cwnd */
 	qw_u32 back; /* the window before the slowdown */
 	qw_u32 state;
+	qw_u8 left_first; /* the first slow start is over */
+	qw_u8 pad[7];
 };
 
 static inline qw_u32 qw_ledbat_pp_min(const qw_u32 *v, qw_u32 n)
@@ -79,9 +81,9 @@ static inline qw_u32 qw_ledbat_pp_ungain(const struct qw_ledbat_pp *s)
 
 	if (!s->base_us || s->base_us == QW_LEDBAT_PP_NONE)
 		return QW_LEDBAT_PP_MAX_GAIN;
-	n = (2 * QW_LEDBAT_PP_TARGET_US + s->base_us - 1) / s->base_us;
-	if (!n)
+	if (s->base_us >= 2 * QW_LEDBAT_PP_TARGET_US)
 		return 1;
+	n = (2 * QW_LEDBAT_PP_TARGET_US + s->base_us - 1) / s->base_us;
 	return n < QW_LEDBAT_PP_MAX_GAIN ? n : QW_LEDBAT_PP_MAX_GAIN;
 }
 
@@ -159,10 +161,12 @@ static inline void qw_ledbat_pp_avoid(struct qw_ledbat_pp *s, struct qw_conn *c,
 				      qw_u32 acked)
 {
 	qw_u32 delay = qw_ledbat_pp_delay(s);
+	qw_u64 by = (qw_u64)qw_ledbat_pp_ungain(s) * (c->cwnd ? c->cwnd : 1);
 	qw_u64 more, less = 0;
 
-	more = ((qw_u64)acked << QW_LEDBAT_PP_SHIFT) / qw_ledbat_pp_ungain(s) /
-	       (c->cwnd ? c->cwnd : 1);
+	s->rest += (qw_u64)acked << QW_LEDBAT_PP_SHIFT;
+	more = s->rest / by;
+	s->rest -= more * by;
 	if (delay > QW_LEDBAT_PP_TARGET_US) {
 		less = ((qw_u64)(delay - QW_LEDBAT_PP_TARGET_US)
 			<< QW_LEDBAT_PP_SHIFT) /
@@ -206,12 +210,15 @@ static inline void qw_ledbat_pp_cong_avoid(struct qw_ledbat_pp *s,
 
 	switch (s->state) {
 	case QW_LEDBAT_PP_FIRST:
-		/* Until three quarters of the target, or a loss. */
+		/* Until three quarters of the target, or a loss; a later one,
+		 * after a timeout or a pause, until ssthresh. */
 		if (qw_in_slow_start(c) &&
-		    delay <= QW_LEDBAT_PP_TARGET_US / 4 * 3) {
+		    (s->left_first ||
+		     delay <= QW_LEDBAT_PP_TARGET_US / 4 * 3)) {
 			qw_ledbat_pp_double(s, c, acked);
 			break;
 		}
+		s->left_first = 1;
 		c->ssthresh = c->cwnd > 2 ? c->cwnd : 2;
 		qw_ledbat_pp_settle(s, now + 2 * (qw_u64)(c->srtt_us >> 3) *
 						       QW_NS_PER_US);
@@ -227,7 +234,7 @@ static inline void qw_ledbat_pp_cong_avoid(struct qw_ledbat_pp *s,
 			s->state = QW_LEDBAT_PP_CLIMB;
 		break;
 	default:
-		if (c->cwnd < s->back && delay <= QW_LEDBAT_PP_TARGET_US) {
+		if (c->cwnd < s->back) {
 			qw_ledbat_pp_double(s, c, acked);
 			break;
 		}
@@ -267,6 +274,7 @@ static inline void qw_ledbat_pp_cwnd_event(struct qw_ledbat_pp *s,
 	qw_u64 rtt = (qw_u64)(c->srtt_us >> 3) * QW_NS_PER_US;
 
 	if (event == QW_EVENT_LOSS) {
+		s->left_first = 1;
 		s->state = QW_LEDBAT_PP_FIRST;
 		s->part = 0;
 	} else if (event == QW_EVENT_TX_START && c->last_send_ns &&

@@ -184,6 +184,8 @@ ledbat_pp@if (now >= s->next_ns)\n\t\t\tqw_ledbat_pp_slow@if (0)\n\t\t\tqw_ledba
 ledbat_pp@(QW_LEDBAT_PP_SHIFT - 1));\n\t}@(QW_LEDBAT_PP_SHIFT - 3));\n\t}
 ledbat_pp@	s->base_us = qw_ledbat_pp_min@	if (0) s->base_us = qw_ledbat_pp_min
 ledbat_pp@MIN_CWND 2u@MIN_CWND 10u
+ledbat_pp@	s->rest -= more * by;@	s->rest = 0;
+ledbat_pp@		s->left_first = 1;\n		s->state@		s->state
 # Westwood+
 westwood@s->bw * s->least@s->bw * s->rtt
 westwood@WESTWOOD_SHIFT 3@WESTWOOD_SHIFT 0

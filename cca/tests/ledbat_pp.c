@@ -94,6 +94,35 @@ static void arithmetic(void)
 	c.is_cwnd_limited = 0;
 	qw_ledbat_pp_avoid(&s, &c, 100);
 	CHECK(window(&s, &c) == 100, "window %f", window(&s, &c));
+	/* A large window grows too: 1/16 of a packet in 10000 ACKs. */
+	connect(&s, &c, 10000, 5, 0);
+	for (i = 0; i < 10000; i++)
+		qw_ledbat_pp_avoid(&s, &c, 1);
+	CHECK(near(window(&s, &c) - 10000, 1.0 / 16, 0.001), "grew %f",
+	      window(&s, &c) - 10000);
+	/* The first slow start ends at 45 ms, one after a timeout does not,
+	 * nor the way back from a slowdown. */
+	for (i = 0; i < 2; i++) {
+		connect(&s, &c, 10, 20, i ? 70 : 46);
+		s.state = QW_LEDBAT_PP_FIRST;
+		c.ssthresh = 100;
+		if (i)
+			qw_ledbat_pp_cwnd_event(&s, &c, QW_EVENT_LOSS, SEC);
+		qw_ledbat_pp_cong_avoid(&s, &c, 6, SEC);
+		CHECK(s.state == (i ? QW_LEDBAT_PP_FIRST : QW_LEDBAT_PP_AVOID),
+		      "state %u", s.state);
+		CHECK(c.cwnd == 10 + i, "window %u", c.cwnd);
+	}
+	connect(&s, &c, 10, 20, 70);
+	s.state = QW_LEDBAT_PP_CLIMB;
+	s.back = 12;
+	for (i = 0; i < 2; i++)
+		qw_ledbat_pp_cong_avoid(&s, &c, 6, SEC);
+	CHECK(s.state == QW_LEDBAT_PP_CLIMB && c.cwnd == 12, "state %u, %u",
+	      s.state, c.cwnd);
+	qw_ledbat_pp_cong_avoid(&s, &c, 1, SEC);
+	CHECK(s.state == QW_LEDBAT_PP_AVOID && c.cwnd == 12, "state %u, %u",
+	      s.state, c.cwnd);
 	/* Base: the least of ten minutes; current: of four samples. */
 	connect(&s, &c, 10, 50, 0);
 	qw_ledbat_pp_pkts_acked(&s, &c, 1, 40000, SEC);
