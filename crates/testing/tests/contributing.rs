@@ -93,9 +93,10 @@ fn begin_with_others(built: &Path, to: &Path) {
 }
 
 /// What of the sources crates are made of, their tests included.
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 18] = [
     "crates",
     "aqm",
+    "cca",
     "module",
     "docs",
     "fuzz",
