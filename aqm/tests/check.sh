@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the C headers of aqm/ and cca/.
+# Checks the C headers of aqm/.
 #
 #   aqm/tests/check.sh lint            formatting, warnings as errors, kernel, BPF
 #   aqm/tests/check.sh test            random operations under sanitizers, 10 s of fuzzing
@@ -106,36 +106,13 @@ bpf() {
     echo "BPF: compiles, largest frame $largest bytes"
 }
 
-# Congestion controls: every event that one has, for the simulator and for BPF.
-controls() {
-    local header name cc
-    for header in cca/*.h; do
-        name=$(basename "$header" .h)
-        [[ $name == qw_cca ]] && continue
-        {
-            echo "#include \"$name.h\""
-            echo "#define USE(event) __typeof__(&qw_${name}_##event) use_##event(void); __typeof__(&qw_${name}_##event) use_##event(void) { return qw_${name}_##event; }"
-            echo "QW_${name^^}_CCA(USE)"
-        } >"$out/control.c"
-        for cc in gcc "$clang"; do
-            "$cc" -std=c11 -O2 "${strict[@]}" -Icca -ffreestanding -c "$out/control.c" -o "$out/control.o"
-        done
-        "$clang" -target bpf -mcpu=v3 -O2 -g -std=c11 "${strict[@]}" -Icca -DQW_JIFFIES=0 \
-            -c "$out/control.c" -o "$out/control.o"
-    done
-    for cc in gcc "$clang"; do
-        "$cc" -std=c11 -Wall -Wextra -Werror -Iaqm -Icca -Icrates/cca/src/own -fsyntax-only crates/cca/src/layout.c
-    done
-}
-
 lint() {
     need gcc g++ "$clang" "clang-format-$version" "llvm-nm-$version" "llvm-objdump-$version" "llvm-readelf-$version"
-    "clang-format-$version" --dry-run --Werror aqm/*.h aqm/tests/*.[ch] cca/*.h crates/aqm/src/*.c crates/cca/src/*.c crates/lab/guest/*.[ch] crates/linux/bpf/*.[ch] module/*.[ch] module/tests/*.[ch]
+    "clang-format-$version" --dry-run --Werror aqm/*.h aqm/tests/*.[ch] crates/aqm/src/*.c crates/lab/guest/*.[ch] crates/linux/bpf/*.[ch] module/*.[ch] module/tests/*.[ch]
     warnings
     kernel
     names
     bpf
-    controls
 }
 
 sanitized() {

@@ -51,9 +51,31 @@ both_choices() {
     done
 }
 
+# Each event that a header has, by itself, as users' files are compiled.
+events() {
+    local header name cc
+    for header in cca/*.h; do
+        name=$(basename "$header" .h)
+        [[ $name != qw_cca ]] || continue
+        {
+            echo "#include \"$name.h\""
+            echo "#define USE(event) __typeof__(&qw_${name}_##event) use_##event(void); __typeof__(&qw_${name}_##event) use_##event(void) { return qw_${name}_##event; }"
+            echo "QW_${name^^}_CCA(USE)"
+        } >"$out/events.c"
+        for cc in gcc "$clang"; do
+            "$cc" -std=c11 -O2 "${strict[@]}" "${include[@]}" -ffreestanding -c "$out/events.c" -o "$out/events.o"
+        done
+        "$clang" -target bpf -mcpu=v3 -O2 -g -std=c11 "${strict[@]}" "${include[@]}" -DQW_JIFFIES=0 -c "$out/events.c" -o "$out/events.o"
+    done
+    for cc in gcc "$clang"; do
+        "$cc" -std=c11 -Wall -Wextra -Werror "${include[@]}" -Icrates/cca/src/own -fsyntax-only crates/cca/src/layout.c
+    done
+}
+
 lint() {
     need gcc "$clang" "clang-format-$version" "llvm-nm-$version" "llvm-objdump-$version" "llvm-readelf-$version"
-    "clang-format-$version" --dry-run --Werror cca/*.h cca/tests/*.[ch]
+    "clang-format-$version" --dry-run --Werror cca/*.h cca/tests/*.[ch] crates/cca/src/*.c
+    events
     local cc macros undefined largest bad
     while read -r -a macros; do
         for cc in gcc "$clang"; do
