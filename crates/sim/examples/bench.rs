@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// (name, what, scenario)
-const CASES: [(&str, &str, &str); 7] = [
+const CASES: [(&str, &str, &str); 9] = [
     (
         "a",
         "1 Gbit/s, 10 CUBIC, 50 ms, CoDel, 20 s",
@@ -60,6 +60,20 @@ const CASES: [(&str, &str, &str); 7] = [
         "[link]\nrate = \"1gbit\"\nbuffer = \"2bdp\"\n[[flows]]\ncount = 1000\ncca = \"cubic\"\nrtt = \"50ms\"\n\
          start = \"0s..1s\"\n\
          [queue]\ndisciplines = [\"santa\"]\n[run]\nduration = \"20s\"\nwarmup = \"5s\"\nseeds = [1]\n",
+    ),
+    (
+        "g",
+        "1 Gbit/s, 500 BBRv3 and CUBIC, 50 ms, CoDel, 20 s",
+        "[link]\nrate = \"1gbit\"\nbuffer = \"2bdp\"\n[[flows]]\ncount = 500\ncca = { bbr3 = 1, cubic = 1 }\nrtt = \"50ms\"\n\
+         start = \"0s..1s\"\n\
+         [queue]\ndisciplines = [\"codel\"]\n[run]\nduration = \"20s\"\nwarmup = \"5s\"\nseeds = [1]\n",
+    ),
+    (
+        "h",
+        "1 Gbit/s, 50 Prague and 50 CUBIC, 20 ms, DualPI2, 20 s",
+        "[link]\nrate = \"1gbit\"\nbuffer = \"2bdp\"\n[[flows]]\ncount = 50\ncca = \"prague\"\nrtt = \"20ms\"\nstart = \"0s..1s\"\n\
+         [[flows]]\ncount = 50\ncca = \"cubic\"\necn = true\nrtt = \"20ms\"\nstart = \"0s..1s\"\n\
+         [queue]\ndisciplines = [\"dualpi2\"]\n[run]\nduration = \"20s\"\nwarmup = \"5s\"\nseeds = [1]\n",
     ),
 ];
 

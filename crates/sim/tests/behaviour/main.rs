@@ -32,5 +32,6 @@ mod schedulers;
 mod senders;
 mod stacks;
 mod theory;
+mod today;
 mod traces;
 mod traffic;
