@@ -266,3 +266,22 @@ def test_other_mistakes_are_one_clear_error() -> None:
         assert text in str(caught.value)
         assert "\n" not in str(caught.value)
         assert isinstance(caught.value, ValueError)
+
+
+def test_files_of_one_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for kind, name in [("discipline", "late"), ("control", "mine")]:
+        made = command("new", kind, name)
+        assert made.returncode == 0, made.stderr
+    flows = [{"cca": cca, "rtt": "20ms", "count": 2} for cca in ("./mine.h", "cubic")]
+    scenario = qw.Scenario(link={"rate": "20mbit"}, flows=flows, run={"duration": "5s", "warmup": "1s"})
+    results = qw.run(scenario, aqm=["codel", "./late.h"])
+    assert [run.discipline for run in results.runs] == ["codel", "late"]
+    for run in results.runs:
+        mine, cubic = run.groups
+        # It gives a quarter of its window where CUBIC gives three tenths.
+        assert mine.cca == "mine"
+        assert mine.goodput_bps > cubic.goodput_bps > 0
+    with pytest.raises(qw.Error, match="no such file"):
+        qw.Scenario(link={"rate": "20mbit"}, flows=[{"cca": "./yours.h", "rtt": "20ms"}])

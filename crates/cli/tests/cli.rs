@@ -442,7 +442,9 @@ fn explain_has_a_page_for_every_name() {
     }
     for name in Kind::ALL.map(Kind::name).into_iter().chain(["mix"]) {
         let page = stdout(dir.path(), &["explain", name]);
-        assert!(page.starts_with(&format!("# {name}\n")) && page.contains("Source: "), "{page}");
+        let title = page.lines().next().expect("a title");
+        let named = title == format!("# {name}") || title.ends_with(&format!(" (`{name}`)"));
+        assert!(named && page.contains("Source: ") && page.contains(&format!("cca = \"{name}\"")), "{page}");
     }
 }
 
