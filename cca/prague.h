@@ -39,7 +39,7 @@
 #define QW_PRAGUE_CODE 0
 #endif
 
-#define QW_PRAGUE_FLAGS (QW_CCA_NEEDS_ECN | QW_CCA_ECT1)
+#define QW_PRAGUE_FLAGS (QW_CCA_NEEDS_ECN | QW_CCA_ECT1 | QW_CCA_BURSTS)
 #define QW_PRAGUE_ABOUT                                                    \
 	"scalable, for L4S: cuts by the share of marks, RTTs below 25 ms " \
 	"alike"

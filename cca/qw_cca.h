@@ -70,6 +70,8 @@
 	2u /* with QW_CCA_NEEDS_ECN: sends ECT(1) (RFC 9331), else ECT(0) */
 #define QW_CCA_STAMPS \
 	4u /* reads tx_in_flight, lost and delivered_ce of rate samples and lost packets, which are 0 without it */
+#define QW_CCA_BURSTS \
+	8u /* qw_X_min_tso_segs() is how many packets are sent at once, not the least of them; mainline Linux has the least */
 
 /* Congestion states (enum tcp_ca_state). */
 #define QW_CA_OPEN 0u

@@ -197,7 +197,7 @@ prague@	if (s->window < s->window_before_loss)@	if (0)
 prague@MIN_CWND 2u@MIN_CWND 8u
 prague@rate *= 2;@rate *= 1;
 prague@		c->ssthresh = qw_prague_packets(s);@		;
-prague@(QW_CCA_NEEDS_ECN | QW_CCA_ECT1)@(QW_CCA_NEEDS_ECN)
+prague@(QW_CCA_NEEDS_ECN | QW_CCA_ECT1@(QW_CCA_NEEDS_ECN
 # LEDBAT++
 ledbat_pp@TARGET_US 60000u@TARGET_US 100000u
 ledbat_pp@MAX_GAIN 16u@MAX_GAIN 1u

@@ -301,7 +301,8 @@ static void pacing(void)
 	struct qw_prague s;
 	struct qw_conn c;
 
-	CHECK(QW_PRAGUE_FLAGS == (QW_CCA_NEEDS_ECN | QW_CCA_ECT1),
+	CHECK(QW_PRAGUE_FLAGS ==
+		      (QW_CCA_NEEDS_ECN | QW_CCA_ECT1 | QW_CCA_BURSTS),
 	      "is to send ECT(1)");
 	connect(&s, &c, 100, 10000);
 	CHECK(c.pacing, "not paced");

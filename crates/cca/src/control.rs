@@ -86,6 +86,7 @@ pub trait Control: Sized {
             pkts_acked: !own,
             in_ack_event: Self::INFO.needs_ecn,
             min_tso_segs: own,
+            bursts: false,
             stamps: false,
             lost: false,
         }

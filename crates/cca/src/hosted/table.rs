@@ -29,6 +29,8 @@ pub struct Wants {
     pub in_ack_event: bool,
     /// It says itself how many packets are sent at once ([`Control::min_tso_segs`]).
     pub min_tso_segs: bool,
+    /// No more than that, and not the stack's own size.
+    pub bursts: bool,
     /// What was in flight, lost and marked when each packet was sent.
     pub stamps: bool,
     /// Each packet that is marked lost ([`Control::lost`]).
@@ -74,6 +76,8 @@ pub(crate) const NEEDS_ECN: u64 = 1;
 pub(crate) const ECT1: u64 = 2;
 /// `QW_CCA_STAMPS`
 pub(crate) const STAMPS: u64 = 4;
+/// `QW_CCA_BURSTS`
+pub(crate) const BURSTS: u64 = 8;
 
 impl Table {
     pub(crate) fn wants(&self) -> Wants {
@@ -82,6 +86,7 @@ impl Table {
             pkts_acked: self.pkts_acked.is_some(),
             in_ack_event: self.in_ack_event.is_some(),
             min_tso_segs: self.min_tso_segs.is_some(),
+            bursts: self.flags & BURSTS != 0,
             stamps: self.flags & STAMPS != 0,
             lost: self.lost.is_some(),
         }

@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct qw_@x@) <= QW_CCA_STATE, "struct qw_@x@ is larger t
 # @end@ "@file@"
 _Static_assert(_Alignof(struct qw_@x@) <= 8, "struct qw_@x@ is to be aligned to 8 bytes at most");
 # @end@ "@file@"
-_Static_assert(((QW_@X@_FLAGS) & ~(QW_CCA_NEEDS_ECN | QW_CCA_ECT1 | QW_CCA_STAMPS)) == 0, "QW_@X@_FLAGS has a flag that there is not");
+_Static_assert(((QW_@X@_FLAGS) & ~(QW_CCA_NEEDS_ECN | QW_CCA_ECT1 | QW_CCA_STAMPS | QW_CCA_BURSTS)) == 0, "QW_@X@_FLAGS has a flag that there is not");
 # @end@ "@file@"
 _Static_assert(!((QW_@X@_FLAGS) & QW_CCA_ECT1) || ((QW_@X@_FLAGS) & QW_CCA_NEEDS_ECN), "QW_CCA_ECT1 goes with QW_CCA_NEEDS_ECN");
 

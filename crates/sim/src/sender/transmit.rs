@@ -92,6 +92,9 @@ impl Sender {
         if !self.rules.tso {
             return 1;
         }
+        if self.wants.bursts {
+            return self.cca.min_tso_segs(&mut self.conn).clamp(1, self.max_burst);
+        }
         const GSO_BYTES: u64 = GSO_MAX_SIZE as u64;
         let mut bytes = self.conn.pacing_rate >> 10; // sk_pacing_shift: 1/1024 s
         // tcp_tso_rtt_log: every 512 us of RTT halves what a short path may add.
