@@ -18,15 +18,20 @@ const INITIAL: u32 = 32;
 const TAGGED: u64 = 64;
 /// Sent in an application-limited phase; in the tag.
 const APP_LIMITED: u64 = 128;
-/// Bits below the time of transmission.
-const FLAG_BITS: u32 = 8;
+/// Bits below the time of transmission, which has 50: a run is no longer than 1,000,000 s.
+const FLAG_BITS: u32 = 14;
+/// Where among them the high part of a tag's count begins, above the flags, and what it may hold.
+const COUNT_AT: u32 = 8;
+const COUNT_HIGH: u32 = (1 << (FLAG_BITS - COUNT_AT)) - 1;
+/// What is kept of the count of a tag.
+const COUNT: u32 = COUNT_HIGH << 16 | 0xffff;
 const FLAGS: u64 = SACKED | LOST | EVER_RETRANS | RETRANS | ENDS_BUFFER | JUDGED;
 
 /// What BBR's delivery-rate samples need of a segment (draft-cheng-iccrg-delivery-rate-estimation section 3.1.2).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateTag {
-    /// `delivered` when it was sent, its lowest 16 bits: fewer are delivered while it is under way.
-    pub delivered: u16,
+    /// `delivered` when it was sent, its lowest 22 bits: fewer are delivered while it is under way.
+    pub delivered: u32,
     /// Sent in an application-limited phase.
     pub app_limited: bool,
     /// Time of that delivery count (ns), above 0, to the microsecond as Linux keeps it (`tx.delivered_mstamp`).
@@ -35,9 +40,17 @@ pub struct RateTag {
     pub first_tx_ns: u64,
 }
 
+impl RateTag {
+    /// How many were delivered since, if the count is `delivered` now.
+    #[inline(always)]
+    pub fn delivered_since(&self, delivered: u32) -> u32 {
+        delivered.wrapping_sub(self.delivered) & COUNT
+    }
+}
+
 /// Words of a segment: when it was last sent << [`FLAG_BITS`] | flags, and with rates its tag: how long before
 /// that were the delivery and the start of the sending window (microseconds, 24 bits each: 16 s, as no sample
-/// of that length counts), and the count.
+/// of that length counts), and the count, of which the high part lies above the flags.
 const WORDS_WITH_RATES_LOG2: u32 = 1;
 const AGE_BITS: u32 = 24;
 const MAX_AGE: u64 = (1 << AGE_BITS) - 1;
@@ -162,8 +175,9 @@ impl Scoreboard {
         if let Some([word, rest]) = self.words.get_mut(at..at + 2) {
             let age = |then: u64| (now.saturating_sub(then) / 1000).min(MAX_AGE);
             let limited = if tag.app_limited { APP_LIMITED } else { 0 };
-            *word = now << FLAG_BITS | flags | TAGGED | limited;
-            *rest = u64::from(tag.delivered) << (2 * AGE_BITS)
+            let high = u64::from(tag.delivered >> 16 & COUNT_HIGH) << COUNT_AT;
+            *word = now << FLAG_BITS | high | flags | TAGGED | limited;
+            *rest = u64::from(tag.delivered as u16) << (2 * AGE_BITS)
                 | age(tag.first_tx_ns) << AGE_BITS
                 | age(tag.delivered_ns);
         }
@@ -180,10 +194,40 @@ impl Scoreboard {
         *word &= !TAGGED;
         let sent = *word >> FLAG_BITS;
         Some(RateTag {
-            delivered: (*rest >> (2 * AGE_BITS)) as u16,
+            delivered: ((*word >> COUNT_AT) as u32 & COUNT_HIGH) << 16 | (*rest >> (2 * AGE_BITS)) as u32,
             app_limited: *word & APP_LIMITED != 0,
             delivered_ns: sent.saturating_sub((*rest & MAX_AGE) * 1000).max(1),
             first_tx_ns: sent.saturating_sub((*rest >> AGE_BITS & MAX_AGE) * 1000),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A window of more than 65,536 segments: what was delivered since one was sent is counted in full.
+    #[test]
+    fn tags_count_large_windows() {
+        let mut board = Scoreboard::new(true);
+        let now = 999_999_000_000_000;
+        for delivered in [0, 65_535, 65_536, 1 << 21, (1 << 22) - 1, u32::MAX - 10] {
+            let tag = RateTag {
+                delivered,
+                app_limited: true,
+                delivered_ns: now - 2_000_000,
+                first_tx_ns: now - 3_000_000,
+            };
+            board.sent_tagged(7, now, EVER_RETRANS, tag);
+            board.change(7, SACKED | LOST, EVER_RETRANS);
+            assert_eq!(board.flags_and_tx_ns(7), (SACKED | LOST, now));
+            let tag = board.take_tag(7).expect("a tag");
+            for since in [0, 1, 41_000, 65_536, 172_653, (1 << 22) - 1] {
+                assert_eq!(tag.delivered_since(delivered.wrapping_add(since)), since);
+            }
+            assert!(tag.app_limited);
+            assert_eq!((tag.delivered_ns, tag.first_tx_ns), (now - 2_000_000, now - 3_000_000));
+            assert!(board.take_tag(7).is_none());
+        }
     }
 }

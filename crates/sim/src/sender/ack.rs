@@ -802,7 +802,7 @@ impl Sender {
         let tx = self.board.tx_ns(seq);
         let end = seq + 1;
         if self.rules.ns3_recovery {
-            let since = u32::from((self.conn.delivered as u16).wrapping_sub(tag.delivered));
+            let since = tag.delivered_since(self.conn.delivered);
             if draft.sample.prior_delivered != 0
                 && self.conn.delivered.wrapping_sub(since) <= draft.sample.prior_delivered
             {
@@ -814,8 +814,8 @@ impl Sender {
             || tx > self.first_tx_ns
             || (tx == self.first_tx_ns && end > draft.last_end)
         {
-            let since = (self.conn.delivered as u16).wrapping_sub(tag.delivered);
-            draft.sample.prior_delivered = self.conn.delivered.wrapping_sub(u32::from(since));
+            let since = tag.delivered_since(self.conn.delivered);
+            draft.sample.prior_delivered = self.conn.delivered.wrapping_sub(since);
             draft.sample.prior_ns = tag.delivered_ns;
             draft.sample.is_app_limited = tag.app_limited;
             if let Some(stamps) = &self.stamps {

@@ -457,7 +457,7 @@ impl Sender {
             self.conn.delivered_ns = now;
         }
         let tag = RateTag {
-            delivered: self.conn.delivered as u16,
+            delivered: self.conn.delivered,
             app_limited: self.conn.app_limited != 0,
             delivered_ns: self.conn.delivered_ns,
             first_tx_ns: self.first_tx_ns,
