@@ -582,10 +582,11 @@ static inline qw_u32 qw_bbr3_at_loss(const struct qw_lost *l)
 /* NoteLoss() */
 static inline void qw_bbr3_note_loss(struct qw_bbr3 *s, const struct qw_conn *c)
 {
-	if (!s->loss_in_round) {
+	if (!s->loss_in_round)
 		s->loss_round_delivered = c->delivered;
-		if (!s->episode)
-			qw_bbr3_save_cwnd(s, c);
+	/* A recovery may begin in the last round of another. */
+	if (!s->episode) {
+		qw_bbr3_save_cwnd(s, c);
 		qw_bbr3_save_state(s);
 	}
 	s->loss_in_round = 1;
@@ -1107,8 +1108,8 @@ QW_PART int qw_bbr3_check_probe_rtt(struct qw_bbr3 *s QW_GIVEN,
 {
 	if (s->state != QW_BBR3_PROBE_RTT && s->probe_rtt_expired &&
 	    !s->idle_restart) {
-		qw_bbr3_save_cwnd(s, c);
 		s->state = QW_BBR3_PROBE_RTT;
+		qw_bbr3_save_cwnd(s, c);
 		s->probe_rtt_done_ns = 0;
 		s->ack_phase = QW_BBR3_ACKS_STOPPING;
 		qw_bbr3_start_round(s, c);
@@ -1308,8 +1309,9 @@ static inline void qw_bbr3_set_state(struct qw_bbr3 *s, struct qw_conn *c,
 	if (state >= QW_CA_RECOVERY) {
 		qw_bbr3_save_state(s);
 	} else if (c->ca_state >= QW_CA_RECOVERY) {
-		/* RestoreCwnd() */
+		/* RestoreCwnd(). The same ACK may begin another recovery. */
 		c->cwnd = qw_bbr3_max(c->cwnd, s->prior_cwnd);
+		s->episode = 0;
 	}
 	if (state != QW_CA_LOSS || c->ca_state == QW_CA_LOSS)
 		return;
