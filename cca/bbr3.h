@@ -212,6 +212,7 @@ struct qw_bbr3 {
 
 	/* Losses and what is given back if they were none. */
 	qw_u32 loss_events; /* ACKs of this loss round that brought losses */
+	qw_u32 seen_lost; /* packets marked lost up to the last ACK */
 	qw_u32 prior_cwnd;
 	qw_u32 undo_bw_short;
 	qw_u32 undo_in_short;
@@ -243,7 +244,7 @@ struct qw_bbr3 {
 	qw_u8 rtt_seen;
 	qw_u8 probe_rtt_expired;
 	qw_u8 probe_rtt_round_done;
-	qw_u8 pad[6];
+	qw_u8 pad[2];
 };
 
 /* Numbers. */
@@ -621,15 +622,16 @@ static inline void qw_bbr3_lost(struct qw_bbr3 *s, struct qw_conn *c,
 					l->is_app_limited, now);
 }
 
-/* What an ACK says of losses, where no packet's loss was said. */
+/* What an ACK says of losses, where no packet's loss was said: those that a timer
+ * found are in no sample. */
 static inline void qw_bbr3_losses(struct qw_bbr3 *s, const struct qw_conn *c,
 				  const struct qw_rate_sample *rs)
 {
-	if (rs->losses) {
-		if (!s->told)
-			qw_bbr3_note_loss(s, c);
+	if (!s->told && c->lost != s->seen_lost)
+		qw_bbr3_note_loss(s, c);
+	s->seen_lost = c->lost;
+	if (rs->losses)
 		s->loss_events = qw_bbr3_min(s->loss_events + 1, 15);
-	}
 	/* Code: what a probe repaired was lost all the same. */
 	if (QW_BBR3_CODE && rs->is_tlp)
 		qw_bbr3_note_loss(s, c);
@@ -1238,6 +1240,7 @@ static inline void qw_bbr3_init(struct qw_bbr3 *s, struct qw_conn *c,
 	s->undo_state = QW_BBR3_NONE;
 	s->round_delivered = c->delivered;
 	s->loss_round_delivered = c->delivered;
+	s->seen_lost = c->lost;
 	s->alpha = QW_BBR3_ALPHA;
 	s->alpha_delivered = c->delivered;
 	s->alpha_ce = c->delivered_ce;

@@ -350,6 +350,30 @@ static void saved(void)
 	      "remembers %u", s.prior_cwnd);
 }
 
+/* A host that does not tell of lost packets: what a timer found is in no
+ * sample. */
+static void untold(void)
+{
+	struct qw_bbr3 s;
+	struct qw_conn c;
+	struct qw_rate_sample rs = { .acked_sacked = 1 };
+
+	memset(&s, 0, sizeof(s));
+	memset(&c, 0, sizeof(c));
+	c.cwnd = 10;
+	c.mss = 1500;
+	c.lost = 7;
+	qw_bbr3_init(&s, &c, SEC);
+	qw_bbr3_losses(&s, &c, &rs);
+	CHECK(!s.loss_in_round, "lost before it began");
+	c.lost = 17;
+	qw_bbr3_losses(&s, &c, &rs);
+	CHECK(s.loss_in_round, "10 packets and no loss");
+	s.loss_in_round = 0;
+	qw_bbr3_losses(&s, &c, &rs);
+	CHECK(!s.loss_in_round, "counted twice");
+}
+
 /* "Exiting STARTUP on Bandwidth Plateau", "Exiting DRAIN Based on Inflight" */
 static void startup(struct net *n)
 {
@@ -1022,6 +1046,7 @@ int main(void)
 	app_limited_samples();
 	short_term();
 	saved();
+	untold();
 	startup(n);
 	cycle(n);
 	clock_wait(n);
