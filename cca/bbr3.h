@@ -127,12 +127,13 @@
 #if QW_BBR3_CODE
 #define QW_BBR3_EXTRA_SLOTS 2u
 #define QW_BBR3_EXTRA_ROUNDS 5u
+#define QW_BBR3_EPOCH_MAX (1u << 20)
 #else
 #define QW_BBR3_EXTRA_SLOTS 10u
 #define QW_BBR3_EXTRA_ROUNDS 1u
+#define QW_BBR3_EPOCH_MAX (1u << 31) /* none, but for what 32 bits hold */
 #endif
 #define QW_BBR3_EXTRA_US 100000u
-#define QW_BBR3_EPOCH_MAX (1u << 20)
 #define QW_BBR3_BURST 65536u
 /* ECN, code only: alpha's unit and gain, the part of it that is cut (in
  * 1/256), longest round trip, rounds of many marks that end Startup. */
@@ -783,7 +784,7 @@ static inline void qw_bbr3_extra_next(struct qw_bbr3 *s)
 	if (s->extra_slot >= (s->full_bw_reached ? QW_BBR3_EXTRA_SLOTS : 2))
 		s->extra_slot = 0;
 	for (i = 0; i < QW_BBR3_EXTRA_SLOTS; i++) {
-		if (i == s->extra_slot)
+		if (i == s->extra_slot || (!s->full_bw_reached && i > 1))
 			s->extra[i] = 0;
 		best = qw_bbr3_max(best, s->extra[i]);
 	}
@@ -800,9 +801,9 @@ QW_PART int qw_bbr3_aggregation(struct qw_bbr3 *s QW_GIVEN,
 
 	if (s->round_start)
 		qw_bbr3_extra_next(s);
-	if (us >> 31)
-		us = 0x7fffffff;
-	expected = (qw_u64)qw_bbr3_bw(s) * us >> QW_BBR3_BW_SCALE;
+	/* So long an epoch is none, and its product has 64 bits. */
+	expected = us >> 31 ? QW_BBR3_NONE :
+			      (qw_u64)qw_bbr3_bw(s) * us >> QW_BBR3_BW_SCALE;
 	if (s->extra_acked <= expected || s->extra_acked >= QW_BBR3_EPOCH_MAX) {
 		s->extra_acked = 0;
 		s->extra_ns = now;

@@ -374,6 +374,40 @@ static void untold(void)
 	CHECK(!s.loss_in_round, "counted twice");
 }
 
+/* The aggregation filter: its epoch, and its length in Startup. */
+static void aggregated(void)
+{
+	struct qw_bbr3 s;
+	struct qw_conn c;
+
+	memset(&s, 0, sizeof(s));
+	memset(&c, 0, sizeof(c));
+	c.cwnd = 10000;
+	/* A packet a us: 2^20 - 300 are expected. The code begins anew. */
+	s.bw_best[1] = 1u << QW_BBR3_BW_SCALE;
+	s.bw_short = QW_BBR3_NONE;
+	s.extra_ns = SEC;
+	s.extra_acked = 1u << 20;
+	qw_bbr3_aggregation(&s, &c, 5,
+			    SEC + ((1ULL << 20) - 300) * QW_NS_PER_US);
+	CHECK(s.extra_max == (QW_BBR3_CODE ? 5u : 305u), "extra %u",
+	      s.extra_max);
+	/* An hour is no epoch: it took longer than is counted. */
+	s.extra_max = s.extra[0] = 0;
+	s.extra_acked = 3000000000u;
+	s.extra_ns = SEC;
+	qw_bbr3_aggregation(&s, &c, 5, SEC + 3600 * SEC);
+	CHECK(s.extra_max == 5, "extra %u", s.extra_max);
+	/* Back in Startup, it forgets after a round. */
+	memset(s.extra, 0, sizeof(s.extra));
+	s.extra_slot = QW_BBR3_EXTRA_SLOTS - 1;
+	s.extra[s.extra_slot] = s.extra_max = 300;
+	s.full_bw_reached = 0;
+	qw_bbr3_extra_next(&s);
+	qw_bbr3_extra_next(&s);
+	CHECK(s.extra_max == 0, "extra %u", s.extra_max);
+}
+
 /* "Exiting STARTUP on Bandwidth Plateau", "Exiting DRAIN Based on Inflight" */
 static void startup(struct net *n)
 {
@@ -1047,6 +1081,7 @@ int main(void)
 	short_term();
 	saved();
 	untold();
+	aggregated();
 	startup(n);
 	cycle(n);
 	clock_wait(n);
