@@ -346,10 +346,12 @@ static inline qw_u32 qw_bbr3_bdp(const struct qw_bbr3 *s, qw_u32 bw,
 	return x < QW_BBR3_MAX_CWND ? (qw_u32)x : QW_BBR3_MAX_CWND;
 }
 
-/* SetSendQuantum(), packets. */
-static inline qw_u32 qw_bbr3_quantum(const struct qw_bbr3 *s,
-				     const struct qw_conn *c)
+/* SetSendQuantum(), `times` of it, packets. The draft counts bytes, the code whole
+ * packets of each. */
+static inline qw_u32 qw_bbr3_quanta(const struct qw_bbr3 *s,
+				    const struct qw_conn *c, qw_u32 times)
 {
+	qw_u32 mss = c->mss ? c->mss : 1, packets;
 	qw_u64 bytes = c->pacing_rate / 1000;
 
 	if (QW_BBR3_CODE) {
@@ -361,14 +363,16 @@ static inline qw_u32 qw_bbr3_quantum(const struct qw_bbr3 *s,
 	}
 	if (bytes > QW_BBR3_BURST)
 		bytes = QW_BBR3_BURST;
-	return qw_bbr3_max((qw_u32)bytes / (c->mss ? c->mss : 1), 2);
+	packets = QW_BBR3_CODE ? (qw_u32)bytes / mss * times :
+				 (qw_u32)bytes * times / mss;
+	return qw_bbr3_max(packets, 2 * times);
 }
 
 /* QuantizationBudget() with TCP's UpdateOffloadBudget(). */
 static inline qw_u32 qw_bbr3_budget(const struct qw_bbr3 *s,
 				    const struct qw_conn *c, qw_u32 inflight)
 {
-	inflight = qw_bbr3_max(inflight, 3 * qw_bbr3_quantum(s, c));
+	inflight = qw_bbr3_max(inflight, qw_bbr3_quanta(s, c, 3));
 	inflight = qw_bbr3_max(inflight, QW_BBR3_MIN_CWND);
 	if (s->state == QW_BBR3_UP)
 		inflight += 2;
@@ -393,14 +397,17 @@ static inline qw_u32 qw_bbr3_target(const struct qw_bbr3 *s,
 	return qw_bbr3_min(bdp, c->cwnd);
 }
 
-/* InflightWithHeadroom() */
+/* InflightWithHeadroom(): whole packets fit, of which the code counts the free
+ * ones. */
 static inline qw_u32 qw_bbr3_with_headroom(const struct qw_bbr3 *s)
 {
 	qw_u32 room;
 
 	if (s->in_long == QW_BBR3_NONE)
 		return QW_BBR3_NONE;
-	room = (qw_u32)((qw_u64)s->in_long * QW_BBR3_HEADROOM / QW_BBR3_OF);
+	room = (qw_u32)(((qw_u64)s->in_long * QW_BBR3_HEADROOM +
+			 (QW_BBR3_CODE ? 0 : QW_BBR3_OF - 1)) /
+			QW_BBR3_OF);
 	room = qw_bbr3_max(room, 1);
 	return s->in_long > room + QW_BBR3_MIN_CWND ? s->in_long - room :
 						      QW_BBR3_MIN_CWND;
@@ -429,7 +436,7 @@ static inline qw_u32 qw_bbr3_in_net(const struct qw_bbr3 *s,
 		return 0;
 	gone = (qw_u64)qw_bbr3_bw(s) * us >> QW_BBR3_BW_SCALE;
 	if (qw_bbr3_pacing_gain(s) > QW_BBR3_UNIT)
-		in += qw_bbr3_quantum(s, c);
+		in += qw_bbr3_quanta(s, c, 1);
 	return in > gone ? in - (qw_u32)gone : 0;
 }
 
@@ -640,7 +647,8 @@ static inline void qw_bbr3_losses(struct qw_bbr3 *s, const struct qw_conn *c,
 
 /* The model. */
 
-/* UpdateRound() and UpdateLatestDeliverySignals() */
+/* UpdateRound() and UpdateLatestDeliverySignals(). What was delivered, however
+ * slowly, had a rate; the code rounds all of them up. */
 QW_PART int qw_bbr3_sample(struct qw_bbr3 *s QW_GIVEN,
 			   const struct qw_conn *c QW_GIVEN,
 			   const struct qw_rate_sample *rs QW_GIVEN)
@@ -653,9 +661,12 @@ QW_PART int qw_bbr3_sample(struct qw_bbr3 *s QW_GIVEN,
 	if (!rs->prior_ns || rs->delivered < 0)
 		return 0;
 	if (rs->interval_us > 0)
-		rate = ((qw_u64)(qw_u32)rs->delivered << QW_BBR3_BW_SCALE) /
+		rate = (((qw_u64)(qw_u32)rs->delivered << QW_BBR3_BW_SCALE) +
+			(QW_BBR3_CODE ? (qw_u64)rs->interval_us - 1 : 0)) /
 		       (qw_u64)rs->interval_us;
 	s->rate = rate < QW_BBR3_NONE ? (qw_u32)rate : QW_BBR3_NONE - 1;
+	if (!s->rate && rs->interval_us > 0 && rs->delivered)
+		s->rate = 1;
 	if (!qw_after(s->round_delivered, rs->prior_delivered)) {
 		qw_bbr3_start_round(s, c);
 		s->rounds++;
@@ -754,6 +765,7 @@ static inline void qw_bbr3_adapt_short(struct qw_bbr3 *s,
 			s->bw_short = qw_bbr3_max_bw(s);
 		s->bw_short =
 			qw_bbr3_max(s->bw_latest, qw_bbr3_beta(s->bw_short));
+		s->bw_short = qw_bbr3_max(s->bw_short, 1);
 		s->in_short = qw_bbr3_min(
 			qw_bbr3_max(s->in_latest, qw_bbr3_beta(in)), by_marks);
 	}

@@ -230,15 +230,17 @@ static void app_limited_samples(void)
 	memset(&c, 0, sizeof(c));
 	s.bw_best[0] = unit / 50;
 	qw_bbr3_sample(&s, &c, &rs);
-	CHECK(s.rate == unit / 100, "rate %u", s.rate);
+	CHECK(s.rate == unit / 100 + QW_BBR3_CODE, "rate %u", s.rate);
 	CHECK(s.bw_best[1] == 0, "took %u", s.bw_best[1]);
 	rs.is_app_limited = 0;
 	qw_bbr3_sample(&s, &c, &rs);
-	CHECK(s.bw_best[1] == unit / 100, "took %u", s.bw_best[1]);
+	CHECK(s.bw_best[1] == unit / 100 + QW_BBR3_CODE, "took %u",
+	      s.bw_best[1]);
 	rs.is_app_limited = 1;
 	rs.delivered = 30;
 	qw_bbr3_sample(&s, &c, &rs);
-	CHECK(s.bw_best[1] == unit * 3 / 100, "took %u", s.bw_best[1]);
+	CHECK(s.bw_best[1] == unit * 3 / 100 + QW_BBR3_CODE, "took %u",
+	      s.bw_best[1]);
 	/* No rate below the least round trip, but rounds go on. */
 	rs.interval_us = -1;
 	s.round_start = 0;
@@ -292,6 +294,45 @@ static void short_term(void)
 	c.ca_state = QW_CA_RECOVERY;
 	qw_bbr3_set_state(&s, &c, QW_CA_OPEN, SEC);
 	CHECK(c.cwnd == 100, "window %u", c.cwnd);
+}
+
+/* A few packets, and less than one. */
+static void few_packets(void)
+{
+	struct qw_bbr3 s;
+	struct qw_conn c;
+	struct qw_rate_sample rs = { .prior_ns = 1,
+				     .interval_us = 20000000,
+				     .delivered = 1 };
+
+	memset(&s, 0, sizeof(s));
+	memset(&c, 0, sizeof(c));
+	c.mss = 1500;
+	/* A packet in 20 s is 0.84 of the unit: not nothing. */
+	qw_bbr3_sample(&s, &c, &rs);
+	CHECK(s.rate == 1 && s.bw_best[1] == 1, "rate %u", s.rate);
+	/* Nor do losses leave nothing. */
+	qw_bbr3_reset_short(&s);
+	s.state = QW_BBR3_CRUISE;
+	s.bw_latest = 0;
+	s.loss_in_round = 1;
+	qw_bbr3_adapt_short(&s, &c);
+	CHECK(s.bw_short == 1, "rate %u", s.bw_short);
+	/* 13 - 0.15 * 13 = 11.05; code: 13 - (13 * 38 >> 8). */
+	s.in_long = 13;
+	CHECK(qw_bbr3_with_headroom(&s) == (QW_BBR3_CODE ? 12u : 11u), "is %u",
+	      qw_bbr3_with_headroom(&s));
+	/* 3.9 packets a ms, three times: 11.7; code: whole packets each. */
+	s.min_rtt_us = 40000;
+	c.pacing_rate = 5850000;
+	CHECK(qw_bbr3_budget(&s, &c, 1) == (QW_BBR3_CODE ? 9u : 11u), "is %u",
+	      qw_bbr3_budget(&s, &c, 1));
+	c.pacing_rate = 1000;
+	CHECK(qw_bbr3_budget(&s, &c, 1) == 6, "is %u",
+	      qw_bbr3_budget(&s, &c, 1));
+	c.pacing_rate = 100000000;
+	CHECK(qw_bbr3_budget(&s, &c, 1) == (QW_BBR3_CODE ? 129u : 131u),
+	      "is %u", qw_bbr3_budget(&s, &c, 1));
 }
 
 /* What an undo gives back is what was there before the recovery at hand. */
@@ -1079,6 +1120,7 @@ int main(void)
 	bandwidth_filter();
 	app_limited_samples();
 	short_term();
+	few_packets();
 	saved();
 	untold();
 	aggregated();
