@@ -28,6 +28,17 @@
  *   least round trip         any sample             none of a delayed ACK
  *   when is a queue drained  by what is in flight   by what will be at the next
  *                                                    departure
+ *   Drain                    keeps what was lost    forgets what was lost;
+ *                             in Startup; BDP by     BDP by max_bw
+ *                             the bounded rate
+ *   short-term bound when    stays                  not above the long-term one
+ *     CRUISE begins
+ *   bound after Startup, and  of the BDP            of the BDP or three bursts
+ *     rounds to the probe
+ *   sample below the least   has no rate, but       is none
+ *     round trip              rounds go on
+ *   rounding                 the BDP up, all else    rates up as well,
+ *                             as bytes would         bursts and headroom down
  *   timeout                  bounds are saved       plateau is forgotten; the
  *                                                    window becomes a bound
  *   loss that was none       state is restored too  bounds and window only
@@ -38,17 +49,19 @@
  *                                                    it is cut (QW_BBR3_ECN)
  *
  * Where the draft's table and its pseudocode differ (the long-term bound in
- * Drain) this is the pseudocode. Four places of it are mended, each named where
+ * Drain) this is the pseudocode. Six places of it are mended, each named where
  * it is: the state is saved once a recovery and not again in every round of it,
  * an aggregation epoch that restarts after idling restarts at zero, a sample
- * without a rate is no flat round, and a careful probe ends by what was in flight
- * before the ACK.
+ * without a rate is no flat round, a careful probe ends by what was in flight
+ * before the ACK, losses became too many in a lost burst and not before it, and
+ * a cycle without a sample makes no bandwidth forgotten.
  *
  * A host that gives no qw_bbr3_lost() is noticed by that: losses are then taken
- * from the rate samples, and the long-term bound from the packet that was
+ * from the connection's count, and the long-term bound from the packet that was
  * delivered.
  *
- * Bandwidths count packets a microsecond in 1/2^24, gains are in 1/1024.
+ * Bandwidths count packets a microsecond in 1/2^24: from a packet in 17 s to 256 a
+ * microsecond, beyond which they are cut off. Gains are in 1/1024.
  */
 #ifndef QW_BBR3_H
 #define QW_BBR3_H
@@ -534,6 +547,14 @@ static inline void qw_bbr3_start_down(struct qw_bbr3 *s,
 	s->state = QW_BBR3_DOWN;
 }
 
+static inline void qw_bbr3_start_cruise(struct qw_bbr3 *s)
+{
+	/* Code: what is cut later is cut from no more than the other bound. */
+	if (QW_BBR3_CODE && s->in_short != QW_BBR3_NONE)
+		s->in_short = qw_bbr3_min(s->in_short, s->in_long);
+	s->state = QW_BBR3_CRUISE;
+}
+
 static inline void qw_bbr3_start_refill(struct qw_bbr3 *s,
 					const struct qw_conn *c)
 {
@@ -658,7 +679,8 @@ QW_PART int qw_bbr3_sample(struct qw_bbr3 *s QW_GIVEN,
 	s->round_start = 0;
 	s->loss_round_start = 0;
 	s->rate = 0;
-	if (!rs->prior_ns || rs->delivered < 0)
+	if (!rs->prior_ns || rs->delivered < 0 ||
+	    (QW_BBR3_CODE && rs->interval_us <= 0))
 		return 0;
 	if (rs->interval_us > 0)
 		rate = (((qw_u64)(qw_u32)rs->delivered << QW_BBR3_BW_SCALE) +
@@ -697,13 +719,17 @@ static inline void qw_bbr3_advance_bw(struct qw_bbr3 *s)
 
 /* Startup is over for other reasons than a plateau ("Exiting Startup Based on
  * Packet Loss"). */
-static inline void qw_bbr3_startup_too_high(struct qw_bbr3 *s)
+static inline void qw_bbr3_startup_too_high(struct qw_bbr3 *s,
+					    const struct qw_conn *c)
 {
+	qw_u32 bw = qw_bbr3_max_bw(s);
+	qw_u32 bdp = QW_BBR3_CODE ? qw_bbr3_inflight(s, c, bw) :
+				    qw_bbr3_bdp(s, bw, QW_BBR3_UNIT);
+
 	s->undo_state = QW_BBR3_STARTUP;
 	s->full_bw_now = 1;
 	s->full_bw_reached = 1;
-	s->in_long = qw_bbr3_max(
-		qw_bbr3_bdp(s, qw_bbr3_max_bw(s), QW_BBR3_UNIT), s->in_latest);
+	s->in_long = qw_bbr3_max(bdp, s->in_latest);
 }
 
 /* Code: once a round, the part of what was delivered that was marked. */
@@ -728,7 +754,7 @@ static inline void qw_bbr3_ecn_round(struct qw_bbr3 *s, const struct qw_conn *c)
 		return;
 	s->ecn_rounds = share * 2 >= QW_BBR3_ALPHA ? s->ecn_rounds + 1 : 0;
 	if (s->ecn_rounds >= QW_BBR3_ECN_ROUNDS)
-		qw_bbr3_startup_too_high(s);
+		qw_bbr3_startup_too_high(s, c);
 }
 
 static inline void qw_bbr3_ecn(struct qw_bbr3 *s, const struct qw_conn *c)
@@ -876,20 +902,27 @@ static inline void qw_bbr3_check_startup_loss(struct qw_bbr3 *s,
 		return;
 	if (s->loss_events >= QW_BBR3_FULL_LOSSES &&
 	    qw_bbr3_is_too_high(rs->lost, rs->tx_in_flight))
-		qw_bbr3_startup_too_high(s);
+		qw_bbr3_startup_too_high(s, c);
 }
 
-/* CheckStartupDone() and CheckDrainDone() */
+/* CheckStartupDone() and CheckDrainDone(). Code: what Startup taught of losses is
+ * forgotten, and a short-term rate makes Drain no longer. */
 static inline void qw_bbr3_check_drain(struct qw_bbr3 *s,
 				       const struct qw_conn *c, qw_u64 now)
 {
+	qw_u32 bw;
+
 	if (s->state == QW_BBR3_STARTUP && s->full_bw_reached) {
 		s->state = QW_BBR3_DRAIN;
 		s->drain_round = s->rounds;
+		if (QW_BBR3_CODE)
+			qw_bbr3_reset_signals(s);
 	}
 	if (s->state != QW_BBR3_DRAIN)
 		return;
-	if (qw_in_flight(c) <= qw_bbr3_inflight(s, c, qw_bbr3_bw(s)) ||
+	bw = QW_BBR3_CODE ? qw_bbr3_max_bw(s) : qw_bbr3_bw(s);
+	if (qw_bbr3_in_net(s, c, qw_in_flight(c), now) <=
+		    qw_bbr3_inflight(s, c, bw) ||
 	    (!QW_BBR3_CODE &&
 	     s->rounds - s->drain_round > QW_BBR3_DRAIN_ROUNDS))
 		qw_bbr3_start_down(s, c, now);
@@ -959,10 +992,14 @@ static inline void qw_bbr3_adapt_long(struct qw_bbr3 *s,
 				      const struct qw_rate_sample *rs,
 				      qw_u64 now)
 {
+	/* Code: with a loss that a probe repaired, so many were in flight. */
+	qw_u32 tx = QW_BBR3_CODE && rs->is_tlp ? s->in_latest + 1 :
+						 rs->tx_in_flight;
+
 	if (qw_bbr3_sample_too_high(s, rs)) {
 		if (s->probe_sample && (QW_BBR3_CODE || !s->told))
-			qw_bbr3_handle_too_high(s, c, rs->tx_in_flight,
-						rs->is_app_limited, now);
+			qw_bbr3_handle_too_high(s, c, tx, rs->is_app_limited,
+						now);
 		return;
 	}
 	if (s->in_long == QW_BBR3_NONE)
@@ -1036,7 +1073,7 @@ QW_PART int qw_bbr3_cycle(struct qw_bbr3 *s QW_GIVEN,
 	if (s->state == QW_BBR3_DOWN || s->state == QW_BBR3_CRUISE) {
 		if (!qw_bbr3_check_probe(s, c, now) &&
 		    s->state == QW_BBR3_DOWN && qw_bbr3_check_cruise(s, c, in))
-			s->state = QW_BBR3_CRUISE;
+			qw_bbr3_start_cruise(s);
 	} else if (s->state == QW_BBR3_REFILL) {
 		if (s->round_start)
 			qw_bbr3_start_up(s, c);
@@ -1089,7 +1126,7 @@ static inline void qw_bbr3_check_probe_rtt_done(struct qw_bbr3 *s,
 	if (s->full_bw_reached) {
 		/* What is in flight is below the BDP: no need to go down. */
 		qw_bbr3_start_down(s, c, now);
-		s->state = QW_BBR3_CRUISE;
+		qw_bbr3_start_cruise(s);
 	} else {
 		s->state = QW_BBR3_STARTUP;
 	}

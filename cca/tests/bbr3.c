@@ -245,7 +245,7 @@ static void app_limited_samples(void)
 	rs.interval_us = -1;
 	s.round_start = 0;
 	qw_bbr3_sample(&s, &c, &rs);
-	CHECK(!s.rate && s.round_start, "rate %u", s.rate);
+	CHECK(!s.rate && s.round_start == !QW_BBR3_CODE, "rate %u", s.rate);
 	rs.prior_ns = 0;
 	qw_bbr3_sample(&s, &c, &rs);
 	CHECK(!s.round_start, "a round without a sample");
@@ -447,6 +447,64 @@ static void aggregated(void)
 	qw_bbr3_extra_next(&s);
 	qw_bbr3_extra_next(&s);
 	CHECK(s.extra_max == 0, "extra %u", s.extra_max);
+}
+
+/* Where the code has its own ways. */
+static void code(void)
+{
+	struct qw_bbr3 s;
+	struct qw_conn c;
+	struct qw_rate_sample rs = { .prior_ns = 1,
+				     .tx_in_flight = 100,
+				     .is_tlp = 1 };
+
+	memset(&s, 0, sizeof(s));
+	memset(&c, 0, sizeof(c));
+	c.mss = 1500;
+	c.cwnd = 1000;
+	/* A packet a ms, 40 ms. */
+	s.bw_best[1] = (1u << QW_BBR3_BW_SCALE) / 1000 + 1;
+	s.min_rtt_us = 40000;
+	s.in_long = 300;
+	qw_bbr3_reset_short(&s);
+	/* Drain ends with the queue, 50 in flight less 10 in 10 ms. */
+	s.full_bw_reached = s.loss_in_round = 1;
+	c.packets_out = 52;
+	c.edt_ns = SEC + 10 * MS;
+	qw_bbr3_check_drain(&s, &c, SEC);
+	CHECK(s.state == QW_BBR3_DRAIN, "in state %u", s.state);
+	CHECK(s.loss_in_round == !QW_BBR3_CODE, "losses of Startup");
+	c.packets_out = 50;
+	qw_bbr3_check_drain(&s, &c, SEC);
+	CHECK(s.state == (QW_BBR3_CODE ? QW_BBR3_DOWN : QW_BBR3_DRAIN),
+	      "in state %u", s.state);
+	/* By the best rate, or the bounded one. */
+	s.state = QW_BBR3_DRAIN;
+	c.edt_ns = 0;
+	c.packets_out = 30;
+	s.bw_short = s.bw_best[1] / 2;
+	qw_bbr3_check_drain(&s, &c, SEC);
+	CHECK(s.state == (QW_BBR3_CODE ? QW_BBR3_DOWN : QW_BBR3_DRAIN),
+	      "in state %u", s.state);
+	s.in_short = 500;
+	qw_bbr3_start_cruise(&s);
+	CHECK(s.in_short == (QW_BBR3_CODE ? 300u : 500u), "bound %u",
+	      s.in_short);
+	/* 0.4 ms are less than a packet, and less than three bursts. */
+	s.min_rtt_us = 400;
+	c.pacing_rate = 12500000;
+	qw_bbr3_startup_too_high(&s, &c);
+	CHECK(s.in_long == (QW_BBR3_CODE ? qw_bbr3_quanta(&s, &c, 3) : 1u),
+	      "bound %u", s.in_long);
+	/* What a tail loss probe repaired. */
+	s.in_long = 300;
+	s.in_latest = 40;
+	s.min_rtt_us = 40000;
+	c.pacing_rate = 1000;
+	s.state = QW_BBR3_UP;
+	s.probe_sample = s.told = 1;
+	qw_bbr3_adapt_long(&s, &c, &rs, SEC);
+	CHECK(s.in_long == (QW_BBR3_CODE ? 41u : 300u), "bound %u", s.in_long);
 }
 
 /* "Exiting STARTUP on Bandwidth Plateau", "Exiting DRAIN Based on Inflight" */
@@ -905,7 +963,7 @@ static void spurious(struct net *n)
 	net_run(n, 150 * MS);
 	CHECK(s->state == QW_BBR3_STARTUP, "in state %u", s->state);
 	fake_loss(f, 5);
-	qw_bbr3_startup_too_high(s);
+	qw_bbr3_startup_too_high(s, &f->c);
 	net_run(n, 10 * MS);
 	CHECK(s->state == QW_BBR3_DRAIN || s->state == QW_BBR3_CRUISE,
 	      "in state %u", s->state);
@@ -1124,6 +1182,7 @@ int main(void)
 	saved();
 	untold();
 	aggregated();
+	code();
 	startup(n);
 	cycle(n);
 	clock_wait(n);
