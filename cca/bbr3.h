@@ -1363,8 +1363,8 @@ static inline void qw_bbr3_set_state(struct qw_bbr3 *s, struct qw_conn *c,
 		qw_bbr3_save_state(s);
 	} else if (c->ca_state >= QW_CA_RECOVERY) {
 		/* RestoreCwnd(). The same ACK may begin another recovery. */
-		c->cwnd = qw_bbr3_max(c->cwnd, s->prior_cwnd);
 		s->episode = 0;
+		c->cwnd = qw_bbr3_max(c->cwnd, s->prior_cwnd);
 	}
 	if (state != QW_CA_LOSS || c->ca_state == QW_CA_LOSS)
 		return;

@@ -164,6 +164,15 @@ bbr3@	if (!s->bw_best[1])@	if (0)
 bbr3@	s->too_high = 1;@	;
 bbr3@		s->precautionary = 1;@		;
 bbr3@	if (s->episode)@	if (0)
+bbr3@	if (!s->episode) {@	if (!s->loss_in_round) {
+bbr3@		s->episode = 0;\n		c->cwnd@		c->cwnd
+bbr3@c->lost != s->seen_lost@rs->losses
+bbr3@ || (!s->full_bw_reached && i > 1))@)
+bbr3@(1u << 31) /* none@(1u << 20) /* none
+bbr3@		s->rate = 1;@		;
+bbr3@qw_bbr3_max(s->bw_short, 1)@s->bw_short
+bbr3@(qw_u32)bytes * times / mss@(qw_u32)bytes / mss * times
+bbr3@(QW_BBR3_CODE ? 0 : QW_BBR3_OF - 1)@0
 bbr3@	s->in_long = qw_bbr3_max(s->in_long, s->undo_in_long);@	;
 bbr3@	s->in_short = qw_bbr3_max(s->in_short, s->undo_in_short);@	;
 bbr3@	s->extra_acked = 0;\n	if (qw@	if (qw
