@@ -286,7 +286,10 @@ fn flows(item: Node) -> Result<Node, Error> {
     let text = item.text("flows")?.to_string();
     let mut parts = text.split(':');
     let head = parts.next().unwrap_or("");
-    let digits = head.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(head.len());
+    let digits = match head.starts_with('.') {
+        true => 0, // of a file's folder
+        false => head.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(head.len()),
+    };
     let (count, kind) = match head.split_at(digits) {
         ("", kind) => ("1", kind),
         (count, rest) => match rest.strip_prefix('x') {
