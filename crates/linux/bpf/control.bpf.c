@@ -54,17 +54,18 @@ struct sock {
 
 struct inet_connection_sock {
 	qw_u8 icsk_ca_state : 5;
+	qw_u32 icsk_delack_max;
 	struct {
 		qw_u8 pending;
 	} icsk_ack;
 } KERNEL_TYPE;
 
-struct minmax_sample {
+struct minmax_sample___host {
 	qw_u32 t, v;
 } KERNEL_TYPE;
 
-struct minmax {
-	struct minmax_sample s[3];
+struct minmax___host {
+	struct minmax_sample___host s[3];
 } KERNEL_TYPE;
 
 struct tcp_sock {
@@ -76,10 +77,10 @@ struct tcp_sock {
 	qw_u8 tlp_retrans : 1;
 	qw_u8 ecn_flags;
 	qw_u64 bytes_acked, delivered_mstamp, tcp_wstamp_ns, tcp_clock_cache;
-	struct minmax rtt_min;
+	struct minmax___host rtt_min;
 } KERNEL_TYPE;
 
-struct rate_sample {
+struct rate_sample___host {
 	qw_u64 prior_mstamp;
 	qw_u32 prior_delivered, prior_delivered_ce;
 	qw_s32 delivered, delivered_ce;
@@ -90,7 +91,7 @@ struct rate_sample {
 	bool is_app_limited, is_ack_delayed;
 } KERNEL_TYPE;
 
-struct ack_sample {
+struct ack_sample___host {
 	qw_u32 pkts_acked;
 	qw_s32 rtt_us;
 } KERNEL_TYPE;
@@ -100,7 +101,7 @@ struct tcp_congestion_ops {
 	void (*init)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, qw_u32 ack, qw_u32 acked);
 	void (*cong_control)(struct sock *sk, qw_u32 ack, int flag,
-			     const struct rate_sample *rs);
+			     const struct rate_sample___host *rs);
 	qw_u32 (*ssthresh)(struct sock *sk);
 	void (*set_state)(struct sock *sk, qw_u8 state);
 	void (*cwnd_event)(struct sock *sk, qw_u32 event);
@@ -108,7 +109,8 @@ struct tcp_congestion_ops {
 	void (*cwnd_event_tx_start)(struct sock *sk);
 #endif
 	void (*in_ack_event)(struct sock *sk, qw_u32 flags);
-	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	void (*pkts_acked)(struct sock *sk,
+			   const struct ack_sample___host *sample);
 	qw_u32 (*min_tso_segs)(struct sock *sk);
 	qw_u32 (*undo_cwnd)(struct sock *sk);
 	qw_u32 flags;
@@ -155,7 +157,7 @@ _Static_assert(sizeof(STATE) <= QW_CCA_STATE,
 
 /* The kernel stamps a packet with tp->delivered alone when it is sent. That names
  * the ACK before it, and what was then the host keeps here. */
-struct moment {
+struct host_moment {
 	qw_u32 delivered; /* tp->delivered after the ACK */
 	qw_u32 lost; /* tp->lost after it */
 	qw_u32 in_flight; /* packets in flight before the next ACK */
@@ -163,7 +165,7 @@ struct moment {
 
 /* What the host keeps of a connection, and works in: a program's stack is
  * short. */
-struct host {
+struct host_state {
 	struct qw_conn conn;
 	struct qw_rate_sample sample;
 	qw_u32 last; /* where the moment of the last ACK is */
@@ -171,31 +173,48 @@ struct host {
 	qw_u8 ce; /* the last packet had CE */
 	qw_u8 tlp; /* the ACK is of a probe that repaired a loss */
 	qw_u8 pad[6];
-	struct moment moments[MOMENTS];
+	struct host_moment moments[MOMENTS];
 	STATE state;
 };
 
 /* More the kernel does not allocate for a socket (kmalloc_nolock). */
-_Static_assert(sizeof(struct host) <= 8000, "what the host keeps is too long");
+_Static_assert(sizeof(struct host_state) <= 8000,
+	       "what the host keeps is too long");
 
 struct {
 	int (*type)[BPF_MAP_TYPE_SK_STORAGE];
 	int (*map_flags)[BPF_F_NO_PREALLOC];
 	int *key;
-	struct host *value;
-} hosts SEC(".maps");
+	struct host_state *value;
+} host_map SEC(".maps");
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
+/* The largest window that the host sets, the simulator's too. The kernel warns of
+ * one that is not positive as an int (tcp_snd_cwnd_set). */
+#define MOST_CWND (1u << 26)
+
+static inline qw_u32 host_window(qw_u32 cwnd)
+{
+	if (!cwnd)
+		return 1;
+	return cwnd < MOST_CWND ? cwnd : MOST_CWND;
+}
+
 /* Ticks a second, which only the kernel's configuration has: that of the usual
  * ones by which the ticks since boot (they begin 300 s before 0, in 32 bits) are
- * nearest to the clock. */
-static qw_u32 ticks_a_second(qw_u64 jiffies, qw_u64 now)
+ * nearest to the clock. About 300 s after boot all are as near: there it is told
+ * by the longest delay of an ACK, which is a fifth of it (TCP_DELACK_MAX). */
+static qw_u32 host_ticks_a_second(qw_u64 jiffies, qw_u64 now, qw_u32 delack_max)
 {
 	const qw_u32 usual[4] = { 100, 250, 300, 1000 };
 	qw_u64 least = ~0ULL;
 	qw_u32 best = 250;
 
+	if (now - 290 * QW_NS_PER_SEC < 20 * QW_NS_PER_SEC &&
+	    (delack_max == 20 || delack_max == 50 || delack_max == 60 ||
+	     delack_max == 200))
+		return 5 * delack_max;
 #pragma clang loop unroll(full)
 	for (int i = 0; i < 4; i++) {
 		qw_u32 hz = usual[i];
@@ -235,7 +254,8 @@ static qw_u32 ticks_a_second(qw_u64 jiffies, qw_u64 now)
 	})
 
 /* What the control sees of the connection. */
-static __attribute__((noinline)) int view(struct host *h, struct tcp_sock *tp)
+static __attribute__((noinline)) int host_view(struct host_state *h,
+					       struct tcp_sock *tp)
 {
 	struct sock *sk = (struct sock *)tp;
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)tp;
@@ -275,7 +295,9 @@ static __attribute__((noinline)) int view(struct host *h, struct tcp_sock *tp)
 	c->pacing = sk->sk_pacing_status != SK_PACING_NONE;
 	c->ca_state = BITS(icsk, icsk_ca_state);
 	if (c->clock.hz == 0) {
-		c->clock.hz = ticks_a_second(ticks, now);
+		c->clock.hz = host_ticks_a_second(
+			ticks, now,
+			HAS(icsk->icsk_delack_max) ? icsk->icsk_delack_max : 0);
 		c->clock.tick_ns = (qw_u32)(QW_NS_PER_SEC / c->clock.hz);
 		c->clock.tick_us = QW_NS_PER_SEC % c->clock.hz ?
 					   0 :
@@ -291,27 +313,33 @@ static __attribute__((noinline)) int view(struct host *h, struct tcp_sock *tp)
 }
 
 /* What the control has changed, as far as it may. */
-static __attribute__((noinline)) int settle(struct host *h, struct tcp_sock *tp)
+static __attribute__((noinline)) int host_settle(struct host_state *h,
+						 struct tcp_sock *tp)
 {
 	struct sock *sk = (struct sock *)tp;
 	const struct qw_conn *c = &h->conn;
 
 	if (c->cwnd != tp->snd_cwnd) {
-		qw_u32 cwnd = c->cwnd ? c->cwnd : 1;
+		qw_u32 cwnd = host_window(c->cwnd);
 
 		tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd :
 							   tp->snd_cwnd_clamp;
 	}
 	if (c->cwnd_cnt != tp->snd_cwnd_cnt)
 		tp->snd_cwnd_cnt = c->cwnd_cnt;
+	/* When a reduction ends the kernel makes it the window. */
 	if (c->ssthresh != tp->snd_ssthresh)
-		tp->snd_ssthresh = c->ssthresh;
+		tp->snd_ssthresh = c->ssthresh > 2 ? c->ssthresh : 2;
 	if (c->app_limited != tp->app_limited)
 		tp->app_limited = c->app_limited;
-	if (c->pacing_rate != sk->sk_pacing_rate)
-		sk->sk_pacing_rate = c->pacing_rate < sk->sk_max_pacing_rate ?
-					     c->pacing_rate :
+	if (c->pacing_rate != sk->sk_pacing_rate) {
+		/* TCP does not pace by 0, and fq sends a packet a second. */
+		qw_u64 rate = c->pacing_rate ? c->pacing_rate : QW_UNPACED;
+
+		sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ?
+					     rate :
 					     sk->sk_max_pacing_rate;
+	}
 	/* What fq does (SK_PACING_FQ) is left to it. */
 	if (c->pacing && sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
@@ -323,7 +351,7 @@ static __attribute__((noinline)) int settle(struct host *h, struct tcp_sock *tp)
 /* So many bits of tp->delivered are left out in the place of a moment: none for
  * windows of half the table. In wider ones several ACKs share a place, and the
  * last of them stays. */
-static inline qw_u32 coarseness(const struct qw_conn *c)
+static inline qw_u32 host_coarseness(const struct qw_conn *c)
 {
 	qw_u32 bits = 0;
 
@@ -334,11 +362,11 @@ static inline qw_u32 coarseness(const struct qw_conn *c)
 }
 
 /* The ACK is dealt with: packets that are sent from now on are sent after it. */
-static inline void remember(struct host *h)
+static inline void host_remember(struct host_state *h)
 {
 	const struct qw_conn *c = &h->conn;
-	qw_u32 at = (c->delivered >> coarseness(c)) & (MOMENTS - 1);
-	struct moment *m = &h->moments[at];
+	qw_u32 at = (c->delivered >> host_coarseness(c)) & (MOMENTS - 1);
+	struct host_moment *m = &h->moments[at];
 
 	m->delivered = c->delivered;
 	m->lost = c->lost;
@@ -346,9 +374,9 @@ static inline void remember(struct host *h)
 	h->last = at;
 }
 
-static inline struct host *host_of(void *sk)
+static inline struct host_state *host_of_socket(void *sk)
 {
-	return bpf_sk_storage_get(&hosts, sk, 0, 0);
+	return bpf_sk_storage_get(&host_map, sk, 0, 0);
 }
 
 /* The arguments are words of `ctx`. */
@@ -356,27 +384,28 @@ static inline struct host *host_of(void *sk)
 #define PROGRAM(name) \
 	SEC("struct_ops/" #name) int host_##name(unsigned long long *ctx)
 /* Arguments of a program; the connection before and after the control. */
-#define BEGIN(h, sk)                  \
-	struct tcp_sock *sk = SOCK;   \
-	struct host *h = host_of(sk); \
-	if (h)                        \
-	view(h, sk)
+#define BEGIN(h, sk)                               \
+	struct tcp_sock *sk = SOCK;                \
+	struct host_state *h = host_of_socket(sk); \
+	if (h)                                     \
+	host_view(h, sk)
 #define NOW(sk) ((sk)->tcp_clock_cache)
 
 PROGRAM(init)
 {
 	struct tcp_sock *sk = SOCK;
-	struct host *h;
+	struct host_state *h;
 
 	/* Of a former life of the connection with this control. */
-	bpf_sk_storage_delete(&hosts, sk);
-	h = bpf_sk_storage_get(&hosts, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	bpf_sk_storage_delete(&host_map, sk);
+	h = bpf_sk_storage_get(&host_map, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!h)
 		return 0;
-	view(h, sk);
-	remember(h);
+	host_view(h, sk);
+	h->rcv_nxt = sk->rcv_nxt;
+	host_remember(h);
 	CALL(init)(&h->state, &h->conn, NOW(sk));
-	settle(h, sk);
+	host_settle(h, sk);
 	return 0;
 }
 
@@ -388,7 +417,7 @@ PROGRAM(ssthresh)
 	if (!h)
 		return sk->snd_cwnd > 4 ? sk->snd_cwnd / 2 : 2;
 	ssthresh = CALL(ssthresh)(&h->state, &h->conn, NOW(sk));
-	settle(h, sk);
+	host_settle(h, sk);
 	return ssthresh > 2 ? ssthresh : 2;
 }
 
@@ -398,10 +427,11 @@ PROGRAM(undo_cwnd)
 
 	BEGIN(h, sk);
 	if (!h)
-		return sk->snd_cwnd;
+		return sk->snd_cwnd > sk->prior_cwnd ? sk->snd_cwnd :
+						       sk->prior_cwnd;
 	cwnd = CALL(undo_cwnd)(&h->state, &h->conn);
-	settle(h, sk);
-	return cwnd ? cwnd : 1;
+	host_settle(h, sk);
+	return host_window(cwnd);
 }
 
 #define IS_cong_avoid 1
@@ -413,7 +443,7 @@ PROGRAM(cong_avoid)
 	if (!h)
 		return 0;
 	CALL(cong_avoid)(&h->state, &h->conn, (qw_u32)ctx[2], NOW(sk));
-	settle(h, sk);
+	host_settle(h, sk);
 	return 0;
 }
 #else
@@ -426,13 +456,13 @@ PROGRAM(cong_avoid)
 #define CONG_CONTROL .cong_control = (void *)host_cong_control,
 
 /* What the ACK taught. */
-static __attribute__((noinline)) int learn(struct host *h,
-					   const struct rate_sample *rs)
+static __attribute__((noinline)) int
+host_learn(struct host_state *h, const struct rate_sample___host *rs)
 {
 	const struct qw_conn *c = &h->conn;
 	struct qw_rate_sample *s = &h->sample;
-	qw_u32 bits = coarseness(c);
-	struct moment *m;
+	qw_u32 bits = host_coarseness(c);
+	struct host_moment *m;
 
 	s->prior_ns = rs->prior_mstamp * QW_NS_PER_US;
 	s->interval_us = rs->interval_us;
@@ -459,21 +489,22 @@ static __attribute__((noinline)) int learn(struct host *h,
 		s->tx_in_flight = rs->prior_in_flight;
 		s->lost = s->losses;
 	}
-	remember(h);
+	host_remember(h);
 	return 0;
 }
 
 PROGRAM(cong_control)
 {
-	const struct rate_sample *rs = (void *)ctx[QW_LINUX >= 610 ? 3 : 1];
+	const struct rate_sample___host *rs =
+		(void *)ctx[QW_LINUX >= 610 ? 3 : 1];
 
 	BEGIN(h, sk);
 	if (!h)
 		return 0;
-	learn(h, rs);
+	host_learn(h, rs);
 	CALL(cong_control)(&h->state, &h->conn, &h->sample, NOW(sk),
 			   bpf_get_prandom_u32());
-	settle(h, sk);
+	host_settle(h, sk);
 	return 0;
 }
 #else
@@ -486,7 +517,7 @@ PROGRAM(cong_control)
 #define PKTS_ACKED .pkts_acked = (void *)host_pkts_acked,
 PROGRAM(pkts_acked)
 {
-	const struct ack_sample *ack = (void *)ctx[1];
+	const struct ack_sample___host *ack = (void *)ctx[1];
 	qw_s32 rtt_us = ack->rtt_us;
 
 	BEGIN(h, sk);
@@ -494,7 +525,7 @@ PROGRAM(pkts_acked)
 		return 0;
 	CALL(pkts_acked)(&h->state, &h->conn, ack->pkts_acked,
 			 rtt_us > 0 ? (qw_u32)rtt_us : 0, NOW(sk));
-	settle(h, sk);
+	host_settle(h, sk);
 	return 0;
 }
 #else
@@ -535,7 +566,7 @@ PROGRAM(set_state)
 	if (!h)
 		return 0;
 	CALL(set_state)(&h->state, &h->conn, (qw_u8)ctx[1], NOW(sk));
-	settle(h, sk);
+	host_settle(h, sk);
 	return 0;
 }
 #else
@@ -560,7 +591,8 @@ PROGRAM(min_tso_segs)
 /* A receiver of classic ECN whose sender needs exact feedback (RFC 8257, section
  * 3.2): ECE is CE of the packets that the ACK is for, and one is sent at once
  * when that changes. */
-static inline void echo(struct host *h, struct tcp_sock *tp, qw_u8 ce)
+static inline void host_echo(struct host_state *h, struct tcp_sock *tp,
+			     qw_u8 ce)
 {
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)tp;
 	qw_u8 others = tp->ecn_flags & (qw_u8)~TCP_ECN_DEMAND_CWR;
@@ -588,7 +620,8 @@ static inline void echo(struct host *h, struct tcp_sock *tp, qw_u8 ce)
 #define IS_cwnd_event 1
 #if WANTS
 /* The kernel's number of an event, of those that a control may know. */
-static inline void tell(struct host *h, struct tcp_sock *sk, qw_u32 event)
+static inline void host_tell(struct host_state *h, struct tcp_sock *sk,
+			     qw_u32 event)
 {
 	if (event == CA_EVENT_TX_START)
 		event = QW_EVENT_TX_START;
@@ -598,23 +631,23 @@ static inline void tell(struct host *h, struct tcp_sock *sk, qw_u32 event)
 		event = QW_EVENT_LOSS;
 	else
 		return;
-	view(h, sk);
+	host_view(h, sk);
 	CALL(cwnd_event)(&h->state, &h->conn, event, NOW(sk));
-	settle(h, sk);
+	host_settle(h, sk);
 }
 #if QW_LINUX >= 701
 #define TX_START .cwnd_event_tx_start = (void *)host_cwnd_event_tx_start,
 PROGRAM(cwnd_event_tx_start)
 {
 	struct tcp_sock *sk = SOCK;
-	struct host *h = host_of(sk);
+	struct host_state *h = host_of_socket(sk);
 
 	if (h)
-		tell(h, sk, CA_EVENT_TX_START);
+		host_tell(h, sk, CA_EVENT_TX_START);
 	return 0;
 }
 #endif
-#define TELL(h, sk, event) tell(h, sk, event)
+#define TELL(h, sk, event) host_tell(h, sk, event)
 #else
 #define TELL(h, sk, event)
 #endif
@@ -627,14 +660,14 @@ PROGRAM(cwnd_event_tx_start)
 PROGRAM(cwnd_event)
 {
 	struct tcp_sock *sk = SOCK;
-	struct host *h = host_of(sk);
+	struct host_state *h = host_of_socket(sk);
 	qw_u32 event = (qw_u32)ctx[1];
 
 	if (!h)
 		return 0;
 #if ECHOES
 	if (event == CA_EVENT_ECN_NO_CE || event == CA_EVENT_ECN_IS_CE)
-		echo(h, sk, event == CA_EVENT_ECN_IS_CE);
+		host_echo(h, sk, event == CA_EVENT_ECN_IS_CE);
 #endif
 	TELL(h, sk, event);
 	return 0;
@@ -652,7 +685,7 @@ PROGRAM(cwnd_event)
 		 0)
 
 SEC(".struct_ops")
-struct tcp_congestion_ops control = {
+struct tcp_congestion_ops host_table = {
 	.init = (void *)host_init,
 	.ssthresh = (void *)host_ssthresh,
 	.undo_cwnd = (void *)host_undo_cwnd,
