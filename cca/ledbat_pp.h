@@ -132,9 +132,12 @@ static inline void qw_ledbat_pp_pkts_acked(struct qw_ledbat_pp *s,
 		s->sample[at] = rtt_us;
 	if (now - s->minute_ns >= QW_LEDBAT_PP_MINUTE_NS) {
 		s->minute_ns = now;
-		s->minute = (s->minute + 1) % QW_LEDBAT_PP_MINUTES;
-		if (s->minute < QW_LEDBAT_PP_MINUTES)
-			s->base[s->minute] = rtt_us;
+		/* Not by %: the verifier of Linux 6.18 knows no bound of it. */
+		at = s->minute + 1;
+		if (at >= QW_LEDBAT_PP_MINUTES)
+			at = 0;
+		s->base[at] = rtt_us;
+		s->minute = at;
 	}
 	at = s->minute;
 	if (at < QW_LEDBAT_PP_MINUTES && rtt_us < s->base[at])
