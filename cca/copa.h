@@ -4,8 +4,8 @@
  * for the Internet", NSDI 2018). Its rate goes towards 1 / (delta dq), where dq is
  * what the round trip of now is above the least one: a flow keeps about 1 / delta
  * packets waiting. The longer it goes one way, the faster it goes. Where the
- * queue never empties others fill it, and it grows delta's inverse as Reno would
- * its window.
+ * queue never empties others fill it, and with QW_COPA_MODES it grows delta's
+ * inverse as Reno would its window.
  *
  * The paper says nothing of timeouts: here the window is then two packets, and
  * slow start begins anew; if it was for nothing, all is as before. Losses count in
@@ -15,6 +15,13 @@
 #define QW_COPA_H
 
 #include "qw_cca.h"
+
+/* Does it compete where others fill the queue (section 2.2)? Off, as in mvfst: over
+ * Linux's TCP, which sends two packets at once, four Copa flows take one another
+ * for others and fill the buffer. */
+#ifndef QW_COPA_MODES
+#define QW_COPA_MODES 0
+#endif
 
 #define QW_COPA_FLAGS 0
 #define QW_COPA_ABOUT "delay: keeps two packets of its own waiting"
@@ -160,7 +167,8 @@ static inline void qw_copa_mode(struct qw_copa *s, qw_u64 srtt_ns, qw_u64 now)
 
 	if (s->standing.least <= s->min_rtt.least + range / 10)
 		s->empty_ns = now;
-	s->competes = now - s->empty_ns > QW_COPA_EMPTY_ROUNDS * srtt_ns;
+	s->competes = QW_COPA_MODES &&
+		      now - s->empty_ns > QW_COPA_EMPTY_ROUNDS * srtt_ns;
 	if (!s->competes)
 		s->packets = QW_COPA_PACKETS;
 }

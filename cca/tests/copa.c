@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Checks cca/copa.h against the paper of NSDI 2018. */
+#define QW_COPA_MODES 1
 #include "copa.h"
 #define CONTROL copa
 #define CONTROL_EVENTS QW_COPA_CCA
