@@ -145,11 +145,16 @@ impl Source<'_> {
                 && !["libbpf:", "cur state:", "old state:"].iter().any(|other| l.starts_with(other))
         });
         let reason = reason.map_or("no reason is given", |l| l.trim_end_matches('.'));
+        let endless = ["jumps is too complex", "program is too large", "infinite loop detected"];
+        let hint = match endless.iter().any(|words| reason.contains(words)) {
+            true => " (a loop whose end it cannot see?)",
+            false => "",
+        };
         match place {
             Some((text, (_, line))) => {
-                format!("{file}:{line}: the kernel's verifier refuses it: {reason}: {}", text.trim())
+                format!("{file}:{line}: the kernel's verifier refuses it: {reason}{hint}: {}", text.trim())
             }
-            None => format!("{file}: the kernel refuses it: {reason}"),
+            None => format!("{file}: the kernel refuses it: {reason}{hint}"),
         }
     }
 }

@@ -178,13 +178,16 @@ fn run(
 
 /// The first fault, and where it is in the file.
 fn what_sanitizers_say(path: &str, said: &str) -> Option<String> {
+    // Whatever folder it says: the file was not compiled where it is, and one of them leaves out "./".
+    let name = format!("{}:", path.rsplit('/').next().unwrap_or(path));
     if let Some((place, what)) = said.lines().find_map(|l| l.split_once(": runtime error: ")) {
-        return Some(format!("{place}: {what}"));
+        return Some(match place.split_once(&name) {
+            Some((_, at)) => format!("{path}:{at}: {what}"),
+            None => format!("{place}: {what}"),
+        });
     }
     let what = said.lines().find_map(|l| l.split_once("AddressSanitizer: ").map(|(_, what)| what))?;
     let what = what.split(" on ").next().unwrap_or(what);
-    // Whatever folder it says: the file was not compiled where it is.
-    let name = format!("{}:", path.rsplit('/').next().unwrap_or(path));
     let line = said.lines().find_map(|l| l.split_once(&name).map(|(_, line)| line.trim()));
     Some(match line {
         Some(line) => format!("{path}:{line}: {what}"),

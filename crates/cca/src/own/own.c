@@ -24,6 +24,8 @@
 #define QW_@X@_PROBES(V)
 #endif
 
+#define QW_OWN_TEXT(value) #value
+#define QW_OWN_VALUE(name) QW_OWN_TEXT(name)
 #define QW_OWN_ONE_PROBE(value, unit) +1
 #define QW_OWN_ONE_NAME(name, unit) +1
 #ifdef QW_@X@_PROBE_NAMES
@@ -32,11 +34,11 @@ _Static_assert((0 QW_@X@_PROBES(QW_OWN_ONE_PROBE)) == (0 QW_@X@_PROBE_NAMES(QW_O
 #endif
 
 # @end@ "@file@"
-_Static_assert(sizeof(struct qw_@x@) <= QW_CCA_STATE, "struct qw_@x@ is larger than QW_CCA_STATE bytes");
+_Static_assert(sizeof(struct qw_@x@) <= QW_CCA_STATE, "struct qw_@x@ is larger than QW_CCA_STATE bytes, " QW_OWN_VALUE(QW_CCA_STATE));
 # @end@ "@file@"
 _Static_assert(_Alignof(struct qw_@x@) <= 8, "struct qw_@x@ is to be aligned to 8 bytes at most");
 # @end@ "@file@"
-_Static_assert(((QW_@X@_FLAGS) & ~(QW_CCA_NEEDS_ECN | QW_CCA_ECT1 | QW_CCA_STAMPS | QW_CCA_BURSTS)) == 0, "QW_@X@_FLAGS has a flag that there is not");
+_Static_assert(((QW_@X@_FLAGS) & ~(QW_CCA_NEEDS_ECN | QW_CCA_ECT1 | QW_CCA_STAMPS | QW_CCA_BURSTS)) == 0, "QW_@X@_FLAGS has a flag that there is not; there are QW_CCA_NEEDS_ECN, QW_CCA_ECT1, QW_CCA_STAMPS and QW_CCA_BURSTS");
 # @end@ "@file@"
 _Static_assert(!((QW_@X@_FLAGS) & QW_CCA_ECT1) || ((QW_@X@_FLAGS) & QW_CCA_NEEDS_ECN), "QW_CCA_ECT1 goes with QW_CCA_NEEDS_ECN");
 
