@@ -99,7 +99,10 @@ impl Source<'_> {
         command.arg(format!("-DQW_CONTROL=\"{}\"", self.linux_name()));
         // No paths of this machine in the object.
         command.arg(format!("-ffile-prefix-map={}=.", work.display()));
-        command.args(["-c", "control.bpf.c", "-o", "control.o"]).current_dir(work).env("LC_ALL", "C");
+        command
+            .args(["-MD", "-MF", "control.d", "-c", "control.bpf.c", "-o", "control.o"])
+            .current_dir(work)
+            .env("LC_ALL", "C");
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(File::create(work.join("said")).map_err(wrong)?);
         let mut child = command.spawn().map_err(wrong)?;
@@ -118,6 +121,13 @@ impl Source<'_> {
         if !ended.success() {
             let said = fs::read(work.join("said")).map_err(wrong)?;
             return Err(first_error(&String::from_utf8_lossy(&said), &header));
+        }
+        // The simulator's compiler may not have seen an include: `#ifdef __bpf__`.
+        let read = fs::read_to_string(work.join("control.d")).map_err(wrong)?;
+        if let Some(other) = read.split_whitespace().find(|name| name.contains('/')) {
+            return Err(format!(
+                "{header}: as BPF it includes {other}; it may include what comes with the program, and nothing else"
+            ));
         }
         fs::read(work.join("control.o")).map_err(wrong)
     }
