@@ -1614,15 +1614,19 @@ fn a_congestion_control_of_ones_own() {
     assert_eq!(results["scenario"]["flows"][1]["cca_sha256"]["mine"], id[7..]);
     // The folder stands alone, and is run again by who allows it.
     assert!(at.join("kept/latest/mine.h").exists());
-    let again = ["run", "kept/latest/scenario.toml", "--json"];
+    let again = ["run", "kept/latest/scenario.toml", "--json", "--out", "kept"];
     let (code, _, error) = said(&again);
     assert!(code == Some(2) && error.contains("set QUEUEWRIGHT_OWN=1"), "{error}");
+    let first = fs::read_link(at.join("kept/latest")).expect("a link");
     let out = queuewright(at, &again)
         .env("QUEUEWRIGHT_OWN", "1")
         .env("XDG_CACHE_HOME", &cache)
         .output()
         .expect("it starts");
     assert_eq!(out.status.code(), Some(0));
+    // Also where the new folder is called what the old one was.
+    assert_ne!(fs::read_link(at.join("kept/latest")).expect("a link"), first);
+    assert!(at.join("kept/latest/mine.h").exists());
 
     let mine = fs::read_to_string(at.join("mine.h")).expect("it is there");
     let counts = "s->losses++;";
