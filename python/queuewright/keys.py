@@ -270,10 +270,11 @@ class Flows(TypedDict, total=False):
             traffic): name of the group in results
         count: whole number, range, 1 to 100000 (without it: `1`): number of flows, drawn once a seed
         cca: `"newreno"`, `"cubic"`, `"bbr"`, `"vegas"`, `"veno"`, `"yeah"`, `"illinois"`, `"htcp"`, `"bic"`,
-            `"scalable"`, `"dctcp"`, `"ledbat"`, `"brutal"`, `"mix"`, or a table of weights: TCP with this
-            congestion control (`queuewright list` says what each is; `bbr` is version 1), or with a file of
-            your own, such as `"./mine.h"` ([how](own-control.md)). With --engine linux not all of it: Linux
-            has no such congestion control
+            `"scalable"`, `"dctcp"`, `"ledbat"`, `"brutal"`, `"bbr3"`, `"prague"`, `"westwood"`,
+            `"ledbat-pp"`, `"copa"`, `"mix"`, or a table of weights: TCP with this congestion control
+            (`queuewright list` says what each is; `bbr` is version 1), or with a file of your own, such as
+            `"./mine.h"` ([how](own-control.md)). With --engine linux not all of it: Linux has no such
+            congestion control
         cbr: rate, range, 1kbit to 1000gbit: UDP at a constant rate of IP packets
         poisson: rate, range, 1kbit to 1000gbit: UDP with exponential gaps, this rate on average
         voip: `"g711"`, `"g729"`: [calls](#calls). Not with --engine linux: calls

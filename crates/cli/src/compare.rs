@@ -202,14 +202,14 @@ pub fn folder(
 ) -> Result<Folder, Failure> {
     let (copy, files) = scenario.standing_alone();
     // Before `latest` leads elsewhere: the scenario may be read from there.
-    let opened = files.into_iter().map(|(name, file)| {
+    let opened = files.iter().map(|(name, file)| {
         let content = file.open().map_err(|e| Failure::Run(format!("{}: {e}", file.path.display())))?;
         Ok((name, content))
     });
     let opened: Vec<_> = opened.collect::<Result<_, Failure>>()?;
     let mut folder = Folder::create(base, name, &copy.to_toml(), header, total).map_err(unwritable)?;
     for (name, content) in opened {
-        folder.add_file(&name, content).map_err(|e| Failure::Run(e.to_string()))?;
+        folder.add_file(name, content).map_err(|e| Failure::Run(e.to_string()))?;
     }
     Ok(folder)
 }

@@ -146,7 +146,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("count = \"2..4\"", "count = 2.5"),
     ("count = \"2..4\"", "count = 5_000_000"),
     ("{ cubic = 3, bbr = 1 }", "\"cubik\""),
-    ("{ cubic = 3, bbr = 1 }", "{ cubic = 3, westwood = 1 }"),
+    ("{ cubic = 3, bbr = 1 }", "{ cubic = 3, westward = 1 }"),
     ("{ cubic = 3, bbr = 1 }", "{ cubic = 0.6, bbr = 0.4 }"),
     ("{ cubic = 3, bbr = 1 }", "\"mixed\""),
     ("{ cubic = 3, bbr = 1 }", "{ mix = 3, bbr = 1 }"),
