@@ -21,19 +21,19 @@ pub struct Lost {
 /// What a control wants of its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wants {
-    /// Window and pacing rate are its own ([`Control::cong_control`]).
+    /// Window and pacing rate are its own ([`Control::cong_control`](crate::Control::cong_control)).
     pub cong_control: bool,
-    /// [`Control::pkts_acked`].
+    /// [`Control::pkts_acked`](crate::Control::pkts_acked).
     pub pkts_acked: bool,
-    /// [`Control::in_ack_event`], of connections without ECN, too.
+    /// [`Control::in_ack_event`](crate::Control::in_ack_event), of connections without ECN, too.
     pub in_ack_event: bool,
-    /// It says itself how many packets are sent at once ([`Control::min_tso_segs`]).
+    /// It says itself how many packets are sent at once ([`Control::min_tso_segs`](crate::Control::min_tso_segs)).
     pub min_tso_segs: bool,
     /// No more than that, and not the stack's own size.
     pub bursts: bool,
     /// What was in flight, lost and marked when each packet was sent.
     pub stamps: bool,
-    /// Each packet that is marked lost ([`Control::lost`]).
+    /// Each packet that is marked lost ([`Control::lost`](crate::Control::lost)).
     pub lost: bool,
 }
 
