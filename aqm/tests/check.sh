@@ -14,24 +14,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-version=${CLANG_VERSION:-19}
-clang=clang-$version
+# shellcheck source=aqm/tests/tools.sh
+. aqm/tests/tools.sh
 out=build/aqm
 mkdir -p "$out"
 
-fail() {
-    echo "aqm/tests/check.sh: $*" >&2
-    exit 1
-}
-
-need() {
-    local tool
-    for tool in "$@"; do
-        command -v "$tool" >/dev/null || fail "no $tool here; the packages needed are named at the top of this script"
-    done
-}
-
-strict=(-Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Werror -Iaqm)
+strict+=(-Iaqm)
 
 warnings() {
     local cc
@@ -79,40 +67,13 @@ END
     done
 }
 
-# The prefix keeps the headers clear of vmlinux.h, which has a `codel_params`.
-names() {
-    local bad
-    bad=$("$clang" -std=c11 -Iaqm -Xclang -ast-dump -fno-color-diagnostics -fsyntax-only aqm/tests/bpf.c |
-        grep -E '^\|-(Function|Record|Typedef|Var|Enum)Decl ' | grep -v 'implicit' |
-        grep -vE '\b(qw|bpf)_[a-z0-9_]+\b|struct call definition' || true)
-    bad+=$(grep -hE '^#define ' aqm/*.h | grep -vE '^#define QW_' || true)
-    [[ -z $bad ]] || fail "names without the prefix qw_ or QW_:"$'\n'"$bad"
-}
-
-bpf() {
-    # Refused by clang itself: signed division, 128-bit products, helpers of
-    # the C library, frames above 512 bytes.
-    "$clang" -target bpf -mcpu=v3 -O2 -g -std=c11 -Wall -Wextra -Werror -fstack-size-section -Iaqm \
-        -c aqm/tests/bpf.c -o "$out/bpf.o"
-    local undefined largest
-    undefined=$("llvm-nm-$version" -u "$out/bpf.o")
-    [[ -z $undefined ]] || fail "BPF: calls what does not exist there: $undefined"
-    if "llvm-objdump-$version" -d "$out/bpf.o" | grep -w callx; then
-        fail "BPF: a call through a pointer"
-    fi
-    largest=$("llvm-readelf-$version" --stack-sizes "$out/bpf.o" | awk '$1 ~ /^[0-9]+$/ { if ($1 > m) m = $1; n++ } END { if (n) print m + 0 }')
-    [[ -n $largest ]] || fail "BPF: no stack sizes found in the object"
-    ((largest < 512)) || fail "BPF: a frame of $largest bytes"
-    echo "BPF: compiles, largest frame $largest bytes"
-}
-
 lint() {
     need gcc g++ "$clang" "clang-format-$version" "llvm-nm-$version" "llvm-objdump-$version" "llvm-readelf-$version"
     "clang-format-$version" --dry-run --Werror aqm/*.h aqm/tests/*.[ch] crates/aqm/src/*.c crates/lab/guest/*.[ch] crates/linux/bpf/*.[ch] module/*.[ch] module/tests/*.[ch]
     warnings
     kernel
-    names
-    bpf
+    prefixed QW_ aqm aqm/tests/bpf.c -Iaqm
+    bpf_object "$out/bpf.o" -Iaqm -c aqm/tests/bpf.c
 }
 
 sanitized() {

@@ -13,27 +13,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-version=${CLANG_VERSION:-19}
-clang=clang-$version
+# shellcheck source=aqm/tests/tools.sh
+. aqm/tests/tools.sh
 out=build/cca
 mkdir -p "$out"
 
 # Header and test have a control's name; each has its choices in a macro.
 controls=(bbr3 copa ledbat_pp prague westwood)
 include=(-Iaqm -Icca -Icca/tests)
-strict=(-Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Werror)
-
-fail() {
-    echo "cca/tests/check.sh: $*" >&2
-    exit 1
-}
-
-need() {
-    local tool
-    for tool in "$@"; do
-        command -v "$tool" >/dev/null || fail "no $tool here; the packages needed are named at the top of this script"
-    done
-}
 
 # The macro that chooses published code instead of the draft, if a header has one.
 choices() {
@@ -76,28 +63,14 @@ lint() {
     need gcc "$clang" "clang-format-$version" "llvm-nm-$version" "llvm-objdump-$version" "llvm-readelf-$version"
     "clang-format-$version" --dry-run --Werror cca/*.h cca/tests/*.[ch] crates/cca/src/*.c
     events
-    local cc macros undefined largest bad
+    local cc macros
     while read -r -a macros; do
         for cc in gcc "$clang"; do
             "$cc" -std=c11 -pedantic -O2 "${strict[@]}" -ffreestanding "${macros[@]}" "${include[@]}" -c cca/tests/bpf.c -o "$out/warn.o"
         done
-        "$clang" -target bpf -mcpu=v3 -O2 -g -std=c11 -Wall -Wextra -Werror -fstack-size-section -DQW_JIFFIES=0 \
-            "${macros[@]}" "${include[@]}" -c cca/tests/bpf.c -o "$out/bpf.o"
-        undefined=$("llvm-nm-$version" -u "$out/bpf.o")
-        [[ -z $undefined ]] || fail "BPF: calls what does not exist there: $undefined"
-        if "llvm-objdump-$version" -d "$out/bpf.o" | grep -w callx; then
-            fail "BPF: a call through a pointer"
-        fi
-        largest=$("llvm-readelf-$version" --stack-sizes "$out/bpf.o" | awk '$1 ~ /^[0-9]+$/ { if ($1 > m) m = $1; n++ } END { if (n) print m + 0 }')
-        [[ -n $largest ]] || fail "BPF: no stack sizes found in the object"
-        ((largest < 512)) || fail "BPF: a frame of $largest bytes"
-        echo "BPF: compiles, largest frame $largest bytes"
+        bpf_object "$out/bpf.o" -DQW_JIFFIES=0 "${macros[@]}" "${include[@]}" -c cca/tests/bpf.c
     done < <(both_choices)
-    bad=$("$clang" -std=c11 "${include[@]}" -Xclang -ast-dump -fno-color-diagnostics -fsyntax-only cca/tests/bpf.c |
-        grep -E '^\|-(Function|Record|Typedef|Var|Enum)Decl ' | grep -v 'implicit' |
-        grep -vE '\b(qw|bpf)_[a-z0-9_]+\b|struct call definition' || true)
-    bad+=$(grep -hE '^#define ' cca/*.h | grep -vE '^#define (QW|qw)_' || true)
-    [[ -z $bad ]] || fail "names without the prefix qw_ or QW_:"$'\n'"$bad"
+    prefixed '(QW|qw)_' cca cca/tests/bpf.c "${include[@]}"
 }
 
 tests() {

@@ -6,9 +6,8 @@ mod table;
 
 use crate::params::{Param, ParamKind, Value};
 use crate::{Info, Probe};
-use queuewright_own::{
-    FILE as FILE_OF_OWN, Form, MAX_LINES, SUM_OF, defines, list, sha256, text, upper, word,
-};
+pub(crate) use queuewright_own::FILE;
+use queuewright_own::{Form, MAX_LINES, SUM_OF, defines, list, lower, sha256, text, upper, word};
 pub use queuewright_own::{MAX_BYTES, hex, is_file};
 use std::sync::Arc;
 pub(crate) use table::Table;
@@ -20,8 +19,6 @@ include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 const MAX_INSTANCE: u64 = 64 << 20;
 /// What time series have of each queue, whatever manages it.
 pub const SERIES: [&str; 4] = ["backlog_bytes", "rate_bps", "drops", "drops_limit"];
-/// What results call the file among a discipline's parameters.
-pub(crate) const FILE: &str = FILE_OF_OWN;
 
 /// What such a file is.
 static FORM: Form = Form {
@@ -32,7 +29,7 @@ static FORM: Form = Form {
     check: include_str!("own/check.c"),
     such_as: "\"qw.h\", \"dice.h\" or \"codel.h\"",
     example: "late.h",
-    taken: |name| crate::registry().iter().any(|info| info.name.replace('-', "_") == name.replace('-', "_")),
+    taken: |name| crate::registry().iter().any(|info| lower(info.name) == lower(name)),
 };
 
 /// A discipline out of a file.

@@ -1563,19 +1563,21 @@ fn the_readme_s_sentences_are_the_command_s() {
     assert!(shown.lines().count() > 2 && said.ends_with(&format!("\n{shown}")), "{said}");
 }
 
+/// Exit code, output and errors, where what is compiled is kept in the folder, and no scenario may run code.
+fn said_of_own(at: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = queuewright(at, args);
+    let command = command.env("XDG_CACHE_HOME", at.join("cache")).env_remove("QUEUEWRIGHT_OWN");
+    let out = command.output().expect("it starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (out.status.code(), text(&out.stdout), text(&out.stderr))
+}
+
 /// A congestion control of the user's own: written, checked, run beside others, and wrong.
 #[test]
 fn a_congestion_control_of_ones_own() {
     let dir = folder();
     let at = dir.path();
-    let cache = at.join("cache");
-    let said = |args: &[&str]| {
-        let mut command = queuewright(at, args);
-        let out =
-            command.env("XDG_CACHE_HOME", &cache).env_remove("QUEUEWRIGHT_OWN").output().expect("it starts");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (out.status.code(), text(&out.stdout), text(&out.stderr))
-    };
+    let said = |args: &[&str]| said_of_own(at, args);
     let (code, words, _) = said(&["new", "control", "mine"]);
     assert!(code == Some(0) && words.contains("queuewright check ./mine.h"), "{words}");
     let (code, _, error) = said(&["new", "control", "mine"]);
@@ -1620,7 +1622,7 @@ fn a_congestion_control_of_ones_own() {
     let first = fs::read_link(at.join("kept/latest")).expect("a link");
     let out = queuewright(at, &again)
         .env("QUEUEWRIGHT_OWN", "1")
-        .env("XDG_CACHE_HOME", &cache)
+        .env("XDG_CACHE_HOME", at.join("cache"))
         .output()
         .expect("it starts");
     assert_eq!(out.status.code(), Some(0));
@@ -1670,14 +1672,7 @@ fn a_discipline_of_ones_own() {
     const CLANG: &str = "clang-19";
     let dir = folder();
     let at = dir.path();
-    let cache = at.join("cache");
-    let said = |args: &[&str]| {
-        let mut command = queuewright(at, args);
-        let out =
-            command.env("XDG_CACHE_HOME", &cache).env_remove("QUEUEWRIGHT_OWN").output().expect("it starts");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (out.status.code(), text(&out.stdout), text(&out.stderr))
-    };
+    let said = |args: &[&str]| said_of_own(at, args);
     let (code, words, _) = said(&["new", "discipline", "late"]);
     assert!(code == Some(0) && words.contains("queuewright check ./late.h"), "{words}");
     let (code, _, error) = said(&["new", "discipline", "late"]);
@@ -1725,7 +1720,7 @@ fn a_discipline_of_ones_own() {
     assert!(code == Some(2) && error.contains("set QUEUEWRIGHT_OWN=1"), "{error}");
     let out = queuewright(at, &again)
         .env("QUEUEWRIGHT_OWN", "1")
-        .env("XDG_CACHE_HOME", &cache)
+        .env("XDG_CACHE_HOME", at.join("cache"))
         .output()
         .expect("it starts");
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
@@ -1759,7 +1754,7 @@ fn a_discipline_of_ones_own() {
     }
     let checked = |cc: &str| {
         let mut command = queuewright(at, &["check", "./late.h"]);
-        let out = command.env("XDG_CACHE_HOME", &cache).env("CC", cc).output().expect("it starts");
+        let out = command.env("XDG_CACHE_HOME", at.join("cache")).env("CC", cc).output().expect("it starts");
         (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
     };
     for cc in &compilers {

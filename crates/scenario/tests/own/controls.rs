@@ -1,27 +1,12 @@
-//! Congestion controls out of files of a user's own: what is read of them, and what is refused.
+//! Congestion controls.
 
+use crate::bed::{Mistake, each_is_one_clear_error, folder, goes_to_another_process};
 use queuewright_cca::own;
 use queuewright_scenario::own::CONSENT;
 use queuewright_scenario::spec::{RunSpec, Traffic};
-use queuewright_scenario::{Draft, Flags, Scenario, once};
+use queuewright_scenario::{Flags, Scenario};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Once;
-
-/// A folder of this test's own. What is compiled is kept in one for all.
-fn folder(name: &str) -> PathBuf {
-    static ONCE: Once = Once::new();
-    let all = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("own-controls");
-    // SAFETY: before anything here reads them.
-    ONCE.call_once(|| unsafe {
-        std::env::set_var("XDG_CACHE_HOME", all.join("cache"));
-        std::env::set_var(CONSENT, "1");
-    });
-    let folder = all.join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
+use std::path::Path;
 
 fn mine() -> String {
     own::sample("mine").expect("a name")
@@ -60,7 +45,7 @@ fn controls(run: &RunSpec) -> Vec<&'static str> {
 
 #[test]
 fn a_file_is_a_control_with_its_name() {
-    let folder = folder("is");
+    let folder = folder("controls/is");
     let path = folder.join("mine.h");
     fs::write(&path, mine()).expect("a file");
     let runs = flows(&format!("2xcubic,3x{}", path.display())).expect("one");
@@ -79,7 +64,7 @@ fn a_file_is_a_control_with_its_name() {
 
 #[test]
 fn what_is_in_the_file_counts_and_not_where_it_is() {
-    let folder = folder("hash");
+    let folder = folder("controls/hash");
     let of = |name: &str, text: &str, cca: &str| {
         let at = folder.join(name);
         fs::create_dir_all(&at).expect("a folder");
@@ -107,26 +92,12 @@ fn what_is_in_the_file_counts_and_not_where_it_is() {
 
 #[test]
 fn runs_and_drafts_go_to_another_process() {
-    let folder = folder("elsewhere");
+    let folder = folder("controls/elsewhere");
     fs::write(folder.join("mine.h"), mine()).expect("a file");
-    let draft = Draft::parse(&file("\"./mine.h\"", "\"codel\""), "s.toml", &folder).expect("a draft");
-    let scenario = draft.scenario().expect("it is read");
-    let files = scenario.files().into_iter().map(|f| {
-        let content = f.as_read().expect("it has not changed").into_owned();
-        (f.path, content.into())
-    });
-    let packed = draft.pack().expect("packed");
-    let files: Vec<_> = files.collect();
-    fs::remove_file(folder.join("mine.h")).expect("it was there");
-    let there = Draft::unpack(&packed, files).and_then(|d| d.scenario()).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(there.hash(), scenario.hash());
-    let runs = scenario.runs().expect("runs");
-    let packed = once(|| serde_json::to_vec(&runs)).expect("plain data");
-    assert_eq!(once(|| serde_json::from_slice::<Vec<RunSpec>>(&packed)).expect("runs"), runs);
+    goes_to_another_process(&file("\"./mine.h\"", "\"codel\""), &folder.join("mine.h"));
 }
 
-/// (a piece of the sample, what stands there instead, what is said of it)
-const MISTAKES: &[(&str, &str, &str)] = &[
+const MISTAKES: &[Mistake] = &[
     // The compiler's, with their lines.
     ("s->losses++;", "s->lossess++;", "mine.h:38:"),
     ("s->losses++;", "s->lossess++;", "lossess"),
@@ -170,24 +141,13 @@ const MISTAKES: &[(&str, &str, &str)] = &[
 
 #[test]
 fn each_mistake_is_one_clear_error() {
-    let folder = folder("mistakes");
-    let path = folder.join("mine.h");
-    let mut wrong = String::new();
-    for (piece, bad, said) in MISTAKES {
-        assert!(mine().contains(piece), "{piece}");
-        fs::write(&path, mine().replace(piece, bad)).expect("a file");
-        let error = flows(&path.display().to_string()).err().unwrap_or_default();
-        let clear = error.starts_with("--flows") && error.contains(said) && error.len() < 1000;
-        if !clear || error.contains('\n') || error.contains("own.c") {
-            wrong += &format!("{bad}: {said}\n    {error}\n");
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
+    let folder = folder("controls/mistakes");
+    each_is_one_clear_error(&mine(), &folder.join("mine.h"), MISTAKES, "--flows", |path| flows(path).err());
 }
 
 #[test]
 fn what_is_no_such_file_is_refused() {
-    let folder = folder("refused");
+    let folder = folder("controls/refused");
     fs::write(folder.join("mine.h"), mine()).expect("a file");
     let refused = |said: Result<Scenario, String>, why: &str| {
         let error = said.expect_err(why);

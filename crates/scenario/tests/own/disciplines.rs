@@ -1,28 +1,13 @@
-//! Disciplines out of files of a user's own: what is read of them, and what is refused.
+//! Disciplines.
 
+use crate::bed::{Mistake, each_is_one_clear_error, folder, goes_to_another_process};
 use queuewright_aqm::{Value, own};
 use queuewright_scenario::own::CONSENT;
-use queuewright_scenario::{Draft, Flags, Scenario, once, spec::RunSpec};
+use queuewright_scenario::{Flags, Scenario, spec::RunSpec};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Once;
-
-/// A folder of this test's own. What is compiled is kept in one for all.
-fn folder(name: &str) -> PathBuf {
-    static ONCE: Once = Once::new();
-    let all = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("own");
-    // SAFETY: before anything here reads them.
-    ONCE.call_once(|| unsafe {
-        std::env::set_var("XDG_CACHE_HOME", all.join("cache"));
-        std::env::set_var(CONSENT, "1");
-    });
-    let folder = all.join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
 
 fn late() -> String {
     own::sample("late").expect("a name")
@@ -52,7 +37,7 @@ fn file(disciplines: &str) -> String {
 
 #[test]
 fn a_file_is_a_discipline_with_parameters() {
-    let folder = folder("is");
+    let folder = folder("disciplines/is");
     let path = folder.join("late.h");
     fs::write(&path, late()).expect("a file");
     let aqm = path.display();
@@ -73,7 +58,7 @@ fn a_file_is_a_discipline_with_parameters() {
 
 #[test]
 fn a_scenario_takes_its_files_along() {
-    let folder = folder("along");
+    let folder = folder("disciplines/along");
     fs::create_dir(folder.join("mine")).expect("a folder");
     fs::write(folder.join("mine/late.h"), late()).expect("a file");
     let text = file("\"codel\", \"./mine/late.h\", { name = \"./mine/late.h\", target = \"2ms\" }");
@@ -98,26 +83,12 @@ fn a_scenario_takes_its_files_along() {
 
 #[test]
 fn runs_and_drafts_go_to_another_process() {
-    let folder = folder("elsewhere");
+    let folder = folder("disciplines/elsewhere");
     fs::write(folder.join("late.h"), late()).expect("a file");
-    let draft = Draft::parse(&file("\"./late.h\""), "s.toml", &folder).expect("a draft");
-    let scenario = draft.scenario().expect("it is read");
-    let files = scenario.files().into_iter().map(|f| {
-        let content = f.as_read().expect("it has not changed").into_owned();
-        (f.path, content.into())
-    });
-    let packed = draft.pack().expect("packed");
-    let files: Vec<_> = files.collect();
-    fs::remove_file(folder.join("late.h")).expect("it was there");
-    let there = Draft::unpack(&packed, files).and_then(|d| d.scenario()).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(there.hash(), scenario.hash());
-    let runs = scenario.runs().expect("runs");
-    let packed = once(|| serde_json::to_vec(&runs)).expect("plain data");
-    assert_eq!(once(|| serde_json::from_slice::<Vec<RunSpec>>(&packed)).expect("runs"), runs);
+    goes_to_another_process(&file("\"./late.h\""), &folder.join("late.h"));
 }
 
-/// (a piece of the sample, what stands there instead, what is said of it)
-const MISTAKES: &[(&str, &str, &str)] = &[
+const MISTAKES: &[Mistake] = &[
     // The compiler's, with their lines.
     ("p->target_ns ||", "p->targt_ns ||", "late.h:56:"),
     ("p->target_ns ||", "p->targt_ns ||", "targt_ns"),
@@ -201,30 +172,21 @@ const STAMPS: &str = "s->sojourn_ns = now - k->enqueue_ns;";
 
 #[test]
 fn each_mistake_is_one_clear_error() {
-    let folder = folder("mistakes");
+    let folder = folder("disciplines/mistakes");
     let work = folder.join("work");
     fs::create_dir(&work).expect("a folder");
     // SAFETY: a test is a process, and nothing else runs in it yet.
     unsafe { std::env::set_var("TMPDIR", &work) };
-    let path = folder.join("late.h");
-    let mut wrong = String::new();
-    for (piece, bad, said) in MISTAKES {
-        assert!(late().contains(piece), "{piece}");
-        fs::write(&path, late().replace(piece, bad)).expect("a file");
-        let error = runs(&path.display().to_string()).err().unwrap_or_default();
-        let clear = error.starts_with("--aqm[0] = ") && error.contains(said) && error.len() < 1000;
-        if !clear || error.contains('\n') || error.contains("own.c") {
-            wrong += &format!("{bad}: {said}\n    {error}\n");
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
+    each_is_one_clear_error(&late(), &folder.join("late.h"), MISTAKES, "--aqm[0] = ", |path| {
+        runs(path).err()
+    });
     let left = fs::read_dir(work).expect("it is there").flatten().map(|e| e.file_name());
     assert_eq!(left.collect::<Vec<_>>(), [""; 0]);
 }
 
 #[test]
 fn what_is_no_such_file_is_refused() {
-    let folder = folder("refused");
+    let folder = folder("disciplines/refused");
     let path = folder.join("late.h");
     fs::write(&path, late()).expect("a file");
     let at = |name: &str| folder.join(name).display().to_string();
@@ -293,41 +255,41 @@ fn part() {
 
 #[test]
 fn a_scenario_names_no_code_unless_it_is_let() {
-    let folder = folder("consent");
+    let folder = folder("disciplines/consent");
     let path = folder.join("late.h");
     fs::write(&path, late()).expect("a file");
     let path = path.display().to_string();
     let set = [("PART_FILE", &path[..]), ("PART_SCENARIO", "1"), (CONSENT, "0")];
-    let (_, said) = elsewhere("part", &set);
+    let (_, said) = elsewhere("disciplines::part", &set);
     assert!(said.contains("SAID s.toml:7: queue.disciplines[0] = "), "{said}");
     assert!(said.contains("if you trust it, set QUEUEWRIGHT_OWN=1"), "{said}");
-    let (_, said) = elsewhere("part", &[set[0], set[1], (CONSENT, "1")]);
+    let (_, said) = elsewhere("disciplines::part", &[set[0], set[1], (CONSENT, "1")]);
     assert!(said.contains("SAID 1 runs"), "{said}");
     // Who names it on the command line has said so.
-    let (_, said) = elsewhere("part", &[set[0], set[2]]);
+    let (_, said) = elsewhere("disciplines::part", &[set[0], set[2]]);
     assert!(said.contains("SAID 1 runs"), "{said}");
 }
 
 #[test]
 fn without_a_compiler_it_says_what_to_install() {
-    let folder = folder("compiler");
+    let folder = folder("disciplines/compiler");
     let path = folder.join("late.h");
     fs::write(&path, late()).expect("a file");
     let cache = folder.join("cache").display().to_string();
     let path = path.display().to_string();
     let set = [("PART_FILE", &path[..]), ("XDG_CACHE_HOME", &cache[..])];
     for (name, value) in [("CC", "/nonexistent"), ("PATH", "/nonexistent")] {
-        let (_, said) = elsewhere("part", &[set[0], set[1], (name, value)]);
+        let (_, said) = elsewhere("disciplines::part", &[set[0], set[1], (name, value)]);
         assert!(said.contains("a C compiler is needed") && said.contains("apt install gcc"), "{said}");
     }
-    let (_, said) = elsewhere("part", &[set[0], set[1], ("CC", "false")]);
+    let (_, said) = elsewhere("disciplines::part", &[set[0], set[1], ("CC", "false")]);
     assert!(said.contains("false --version fails: it is no C compiler"), "{said}");
 }
 
 /// What has been compiled, and how often: `cc` here counts.
 #[test]
 fn what_is_compiled_is_kept_for_its_user_alone() {
-    let folder = folder("kept");
+    let folder = folder("disciplines/kept");
     let path = folder.join("late.h");
     fs::write(&path, late()).expect("a file");
     let (cc, count) = (folder.join("cc"), folder.join("count"));
@@ -341,8 +303,10 @@ fn what_is_compiled_is_kept_for_its_user_alone() {
     let (path, cc) = (shown(&path), shown(&cc));
     let compiled = |cache: &Path| {
         let _ = fs::remove_file(&count);
-        let (_, said) =
-            elsewhere("part", &[("PART_FILE", &path), ("CC", &cc), ("XDG_CACHE_HOME", &shown(cache))]);
+        let (_, said) = elsewhere(
+            "disciplines::part",
+            &[("PART_FILE", &path), ("CC", &cc), ("XDG_CACHE_HOME", &shown(cache))],
+        );
         assert!(said.contains("SAID 1 runs"), "{said}");
         fs::read_to_string(&count).map_or(0, |text| text.lines().count())
     };
@@ -388,7 +352,7 @@ fn what_is_compiled_is_kept_for_its_user_alone() {
 
 #[test]
 fn many_at_once_have_the_same() {
-    let folder = folder("many");
+    let folder = folder("disciplines/many");
     let path = folder.join("late.h");
     fs::write(&path, late()).expect("a file");
     let (path, cache) = (path.display().to_string(), folder.join("cache").display().to_string());
@@ -396,7 +360,7 @@ fn many_at_once_have_the_same() {
     std::thread::scope(|all| {
         for _ in 0..4 {
             all.spawn(|| {
-                let (_, said) = elsewhere("part", &set);
+                let (_, said) = elsewhere("disciplines::part", &set);
                 assert!(said.contains("SAID 1 runs"), "{said}");
             });
         }
@@ -412,7 +376,7 @@ fn many_at_once_have_the_same() {
 /// The page's example is a whole one.
 #[test]
 fn the_page_s_example_works() {
-    let folder = folder("page");
+    let folder = folder("disciplines/page");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/own.md");
     let page = fs::read_to_string(page).expect("the page");
     let (_, rest) = page.split_once("```c\n").expect("an example");
