@@ -8,9 +8,11 @@ use crate::Error;
 use crate::control::{Control, linux_name};
 use crate::layout::{self, DEVICE};
 use crate::qdisc::{Qdisc, QdiscOrigin, qdisc};
+use queuewright_cca::Kind;
 use queuewright_scenario::Gaps;
 use queuewright_scenario::packet::UDP_HEADER_BYTES;
 use queuewright_scenario::spec::{FlowSpec, RMEM_BYTES, Rate, RunSpec, SendBuffer, Shaper, Traffic};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -22,6 +24,8 @@ const FIRST_LISTENER: usize = 5000;
 pub const PROGRAM: &str = "queuewright";
 /// Where the guest has the program that sets ECT(1).
 const ECT1: &str = "/sys/fs/bpf/ect1";
+/// What sockets choose a run's congestion controls by.
+type Names = BTreeMap<Kind, String>;
 /// What the draws of Poisson flows begin with, "pois".
 const POISSON: u64 = 0x706f_6973;
 /// The stamp in each datagram (`guest/udp.c`).
@@ -173,10 +177,12 @@ impl Job {
         self.attaches |= qdisc.ours;
         self.need(qdisc.module);
         self.files.extend(qdisc.files.iter().cloned());
-        let mut ccas = BTreeSet::new();
+        let mut names = Names::new();
         for f in &run.flows {
-            if let Traffic::Tcp { cca, .. } = f.traffic {
-                ccas.insert(linux_name(cca).ok_or("Linux has no such congestion control")?);
+            if let Traffic::Tcp { cca, .. } = f.traffic
+                && let Entry::Vacant(new) = names.entry(cca)
+            {
+                new.insert(linux_name(cca).ok_or("Linux has no such congestion control")?);
                 self.need(cca.info().linux.and_then(|linux| linux.module));
             }
         }
@@ -195,7 +201,7 @@ impl Job {
                 out.add(format!("in c{i} bpftool net attach tcx_egress pinned {ECT1} dev cr"));
             }
         }
-        for (i, cca) in ccas.iter().enumerate() {
+        for (i, cca) in names.values().collect::<BTreeSet<_>>().into_iter().enumerate() {
             out.add(format!("listen {} {cca}", FIRST_LISTENER + i));
         }
         for i in 0..clients.len() {
@@ -204,7 +210,7 @@ impl Job {
         out.add("watch r");
         for (i, f) in run.flows.iter().enumerate() {
             let ns = clients.iter().position(|c| *c == client(f)).unwrap_or(0);
-            out.flow(run.seed, i, f, ns);
+            out.flow(run.seed, i, f, ns, &names);
         }
         let longest = clients.iter().map(|c| c.0).max().unwrap_or(0);
         let sample = run.series_interval_ns;
@@ -341,7 +347,7 @@ impl Lines {
         self.add(format!("in r tc qdisc add dev rs {parent} handle 10: {}", qdisc.words));
     }
 
-    fn flow(&mut self, seed: u64, i: usize, f: &FlowSpec, ns: usize) {
+    fn flow(&mut self, seed: u64, i: usize, f: &FlowSpec, ns: usize, names: &Names) {
         let start = start_ns(seed, i, f) + there_ns(f);
         let stop = f.stop_ns.map_or(0, |stop| stop + there_ns(f));
         match &f.traffic {
@@ -354,8 +360,7 @@ impl Lines {
                 self.add(format!("udp {i} c{ns} {start} {stop} {gap} {payload} {drawn}"));
             }
             Traffic::Tcp { cca, size_bytes, .. } => {
-                // `check` has refused what Linux has not.
-                let name = linux_name(*cca).unwrap_or_default();
+                let name = &names[cca];
                 self.add(format!("tcp {i} c{ns} {name} {start} {stop} {}", size_bytes.unwrap_or(0)));
             }
         }
