@@ -2,11 +2,11 @@
 /*
  * BBR version 3: draft-ietf-ccwg-bbr-06 with the editors' text of August 2026
  * ("the draft" below; sections by their names). It paces at the highest rate at
- * which the path delivered lately, holds a small multiple of that rate times the
- * least round trip in flight, and keeps below two bounds that losses teach: a
- * long-term one (the most that passed while it probed) and a short-term one (what
- * passes now). Behind QW_BBR3_CODE are the choices of Google's TCP code, where
- * it differs:
+ * which the path delivered lately. In flight it keeps a small multiple of that
+ * rate times the least round-trip time (the BDP), below two kinds of bounds that
+ * losses set: long-term (the most that passed while it probed) and short-term
+ * (what passes now). With QW_BBR3_CODE it does what Google's TCP code does, where
+ * that differs:
  *
  *   rule                     draft (default)        code (QW_BBR3_CODE 1)
  *   pacing in Startup        4 ln 2 = 2.773         710/256 = 2.773
@@ -25,7 +25,7 @@
  *     pacing rate
  *   aggregation              10 rounds              two times 5 rounds, at most
  *                                                    100 ms worth of packets
- *   least round trip         any sample             none of a delayed ACK
+ *   least round trip         any sample             no sample of a delayed ACK
  *   when is a queue drained  by what is in flight   by what will be at the next
  *                                                    departure
  *   Drain                    keeps what was lost    forgets what was lost;
@@ -41,7 +41,7 @@
  *                             as bytes would         bursts and headroom down
  *   timeout                  bounds are saved       plateau is forgotten; the
  *                                                    window becomes a bound
- *   loss that was none       state is restored too  bounds and window only
+ *   spurious reduction       state is restored too  bounds and window only
  *   tail loss probe repairs  nothing                counts as a loss
  *   burst (send quantum)     1 ms, 64 KB            0.98 ms and more on short
  *                                                    paths, 64 KB
@@ -49,19 +49,20 @@
  *                                                    it is cut (QW_BBR3_ECN)
  *
  * Where the draft's table and its pseudocode differ (the long-term bound in
- * Drain) this is the pseudocode. Six places of it are mended, each named where
- * it is: the state is saved once a recovery and not again in every round of it,
- * an aggregation epoch that restarts after idling restarts at zero, a sample
- * without a rate is no flat round, a careful probe ends by what was in flight
- * before the ACK, losses became too many in a lost burst and not before it, and
- * a cycle without a sample makes no bandwidth forgotten.
+ * Drain) this is the pseudocode. It departs from that in six places, each marked
+ * below:
+ *   - the state is saved once a recovery, and not again in every round of it;
+ *   - an aggregation epoch that restarts after idling counts from zero;
+ *   - a sample without a rate is not a round without growth;
+ *   - a careful probe ends by what was in flight before the ACK;
+ *   - losses became too many within a lost burst, not before it;
+ *   - a cycle without a sample removes none from the bandwidth filter.
  *
- * A host that gives no qw_bbr3_lost() is noticed by that: losses are then taken
- * from the connection's count, and the long-term bound from the packet that was
- * delivered.
+ * Some hosts never call qw_bbr3_lost(). Losses are then taken from the
+ * connection's count, and the long-term bound from the packet that was delivered.
  *
- * Bandwidths count packets a microsecond in 1/2^24: from a packet in 17 s to 256 a
- * microsecond, beyond which they are cut off. Gains are in 1/1024.
+ * Bandwidths are packets a microsecond in units of 1/2^24, from a packet in 17 s
+ * to 256 a microsecond; higher ones count as that. Gains are in units of 1/1024.
  */
 #ifndef QW_BBR3_H
 #define QW_BBR3_H

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Copa (Arun and Balakrishnan, "Copa: Practical Delay-Based Congestion Control
- * for the Internet", NSDI 2018). Its rate goes towards 1 / (delta dq), where dq is
- * what the round trip of now is above the least one: a flow keeps about 1 / delta
- * packets waiting. The longer it goes one way, the faster it goes. Where the
- * queue never empties others fill it, and with QW_COPA_MODES it grows delta's
- * inverse as Reno would its window.
+ * for the Internet", NSDI 2018). It steers its rate towards 1 / (delta dq), where
+ * dq is the queueing delay: the present round-trip time less the least. So a flow
+ * keeps about 1 / delta packets waiting. The longer the window changes in one
+ * direction, the faster it changes. A queue that never empties is filled by
+ * others. With QW_COPA_MODES the sender then competes: 1 / delta grows as Reno's
+ * window would.
  *
- * The paper says nothing of timeouts: here the window is then two packets, and
- * slow start begins anew; if it was for nothing, all is as before. Losses count in
- * competition alone.
+ * The paper says nothing of timeouts. Here the window is then two packets, and
+ * slow start begins anew; after a spurious timeout all is as before. Losses count
+ * in competition alone.
  */
 #ifndef QW_COPA_H
 #define QW_COPA_H
 
 #include "qw_cca.h"
 
-/* Does it compete where others fill the queue (section 2.2)? Off, as in mvfst: over
- * Linux's TCP, which sends two packets at once, four Copa flows take one another
- * for others and fill the buffer. */
+/* Does it compete where others fill the queue (section 2.2)? Off, as in mvfst:
+ * Linux's TCP sends two packets at once, so that Copa flows take one another for
+ * flows that fill the queue, and fill it. */
 #ifndef QW_COPA_MODES
 #define QW_COPA_MODES 0
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CUBIC (RFC 9438) in the integers of Linux's tcp_cubic.c, with HyStart: what
- * crates/cca/src/cubic.rs is, as one file in C, and a model for others. A test
- * holds the two against one another.
+ * CUBIC (RFC 9438) with HyStart, in the integers of Linux's tcp_cubic.c. It is an
+ * example of a congestion control in C. A test compares it with the same rule in
+ * Rust (crates/cca/src/cubic.rs).
  *
  * The curve is W(t) = C (t - K)^3 + Wmax. Its clock ticks 1024 times a second, C
  * is 0.4 as 410/1024, and the multiplicative decrease 0.7 is 717/1024.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * DCTCP (RFC 8257) in the integers of Linux's tcp_dctcp.c: what
- * crates/cca/src/dctcp.rs is, as one file in C, and a model for others. A test
- * holds the two against one another.
+ * DCTCP (RFC 8257) in the integers of Linux's tcp_dctcp.c. It is an example of a
+ * congestion control in C. A test compares it with the same rule in Rust
+ * (crates/cca/src/dctcp.rs).
  */
 #ifndef QW_DCTCP_H
 #define QW_DCTCP_H

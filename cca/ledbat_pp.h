@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus, "the draft" below): a sender for
- * the background that keeps what it queues below a target and gives way to
- * others. Beyond LEDBAT (RFC 6817) it measures round trips, grows more slowly on
- * short paths, yields in proportion to its window, and slows down to two packets
- * now and then, so that it sees the path without its own queue.
+ * LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus, "the draft" below), for background
+ * transfers: it keeps the queueing delay below a target and gives way to others.
+ * Unlike LEDBAT (RFC 6817) it measures round-trip times, grows more slowly on
+ * short paths, and yields in proportion to its window. Now and then it slows down
+ * to two packets, so that it sees the path without its own queue.
  *
  * Figures are those of revision -01.
  */

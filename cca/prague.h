@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Prague (draft-briscoe-iccrg-prague-congestion-control, "the draft" below): the
- * scalable sender of L4S (RFC 9330, RFC 9331). As DCTCP it cuts its window in
- * proportion to the part of its packets that was marked, and so holds a short,
- * steady queue before a step or a DualPI2. It sends ECT(1), halves on loss, and
- * below 25 ms it grows as if its round trip took 25 ms, so that short paths do
- * not starve long ones.
+ * TCP Prague (draft-briscoe-iccrg-prague-congestion-control, "the draft" below):
+ * the scalable sender of L4S (RFC 9330, RFC 9331). As DCTCP it cuts its window in
+ * proportion to the part of its packets that was marked. So the queue is short and
+ * steady where a step or DualPI2 marks. It sends ECT(1) and halves on loss. On
+ * paths below 25 ms it grows as if the round trip took 25 ms, so that short paths
+ * do not starve long ones.
  *
- * Behind QW_PRAGUE_CODE are the choices of the Linux module (0.7), where it
- * differs:
+ * With QW_PRAGUE_CODE it does what L4STeam's Linux module 0.7 ("the code") does,
+ * where that differs:
  *
  *   rule                     draft (default)         code (QW_PRAGUE_CODE 1)
  *   the first mark           alpha becomes 1         halves, alpha stays 0
@@ -21,14 +21,14 @@
  *                                                     max(RTT, 25 ms), 3 % less in
  *                                                     the second
  *
- * Left out: the code's rate instead of a window for fewer than four packets, its
- * smaller segments there, and the fallback for classic ECN queues (the draft
- * requires one, code has it off or not at all): behind such a queue Prague takes
- * far more than its share.
+ * Left out are two things of the code: below four packets a rate instead of a
+ * window, and smaller segments. The fallback for queues that mark as RFC 3168
+ * says is left out, too. The draft requires it; the code has it off or not at all.
+ * Behind such a queue Prague takes far more than its share.
  *
- * The host is to give exact feedback of marks (RFC 9768) in c->delivered_ce and
- * to enter QW_CA_CWR when it grows. This header then cuts as the draft says; what
- * it returns from qw_prague_ssthresh() only ends slow start.
+ * The host must count marks exactly (RFC 9768) in c->delivered_ce, and enter
+ * QW_CA_CWR when that grows. This header then cuts as the draft says. What
+ * qw_prague_ssthresh() returns only ends slow start.
  */
 #ifndef QW_PRAGUE_H
 #define QW_PRAGUE_H

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What every congestion control in C shares: the view a host gives of its
- * connection and of what an ACK taught. One file is one control, and runs
- * unchanged in the simulator and, as BPF, in Linux (tcp_congestion_ops).
+ * What every congestion control in C shares: the connection as its host shows
+ * it, and what an ACK says. One file is one congestion control ("control" below).
+ * It runs unchanged in the simulator and, as BPF, in Linux (tcp_congestion_ops).
  *
  * The form is that of ../aqm: freestanding C11, integers only, no libc, no
- * allocation, no clock and no dice of its own. Time is u64 nanoseconds on a
- * monotonic clock, windows and counts are packets (full segments), sequence
+ * allocation, no clock and no random numbers of its own. Time is u64 nanoseconds
+ * on a monotonic clock, windows and counts are packets (full segments), sequence
  * numbers count segments and wrap (qw_after), rates are bytes per second.
- * Names, units and meaning of the fields are Linux's (struct tcp_sock, struct
+ * Names and meaning of the fields are Linux's (struct tcp_sock, struct
  * rate_sample).
  *
  * The shape of a control X:
  *   struct qw_X            the state of one connection, zeroed before qw_X_init();
  *	QW_CCA_STATE bytes at most
- *   QW_X_CCA(E)            the events it wants, E(event) for each, from the list
+ *   QW_X_CCA(E)            the events it handles, E(event) for each, from the list
  *	below. init, ssthresh and undo_cwnd are always there, and cong_avoid or
  *	cong_control
  *   QW_X_FLAGS             QW_CCA_* joined by |, or 0
@@ -24,12 +24,12 @@
  *   QW_X_PROBE_NAMES(N)    their names, N(name, unit)
  * and for each event a function:
  *   void qw_X_init(struct qw_X *s, struct qw_conn *c, qw_u64 now)
- *	the connection is established, its first round trip is in `c`
+ *	the connection is established, its first round-trip time is in `c`
  *   qw_u32 qw_X_ssthresh(s, c, now)
  *	the slow-start threshold after a loss or an echoed mark; at least 2
  *   qw_u32 qw_X_undo_cwnd(s, c)
- *	the window to go back to after a loss that was none; qw_undo_cwnd(c)
- *	is Reno's
+ *	the window to go back to after a spurious reduction: nothing was lost.
+ *	qw_undo_cwnd(c) is Reno's
  *   void qw_X_cong_avoid(s, c, qw_u32 acked, now)
  *	`acked` packets were newly delivered, outside of CWR and recovery
  *   void qw_X_cong_control(s, c, const struct qw_rate_sample *rs, now,
@@ -45,14 +45,14 @@
  *   void qw_X_cwnd_event(s, c, qw_u32 event, now)
  *	QW_EVENT_*
  *   qw_u32 qw_X_min_tso_segs(s, c)
- *	least packets that are sent at once; without it 2
+ *	the least number of packets to send at once; without it 2
  *   void qw_X_lost(s, c, const struct qw_lost *l, now)
- *	one packet was marked lost. Linux tells no control of it: a control
- *	that wants it must do without there
+ *	one packet was marked lost. Never called in Linux, which tells no control
+ *	of single packets
  * `random` is a fresh uniform 32-bit number.
  *
  * A control may write cwnd (at least 1), cwnd_cnt, ssthresh, pacing_rate, pacing
- * and app_limited. What else it writes is lost. A control that sets `pacing`
+ * and app_limited. What else it writes is put back. A control that sets `pacing`
  * and no rate is paced by Linux's own rule (tcp_update_pacing_rate).
  */
 #ifndef QW_CCA_H
@@ -117,7 +117,7 @@ struct qw_conn {
 	qw_u32 snd_una; /* first unacknowledged segment */
 	qw_u32 snd_nxt; /* next segment to be sent for the first time */
 	qw_u32 mss; /* bytes of payload in a full segment */
-	qw_u32 srtt_us; /* smoothed round trip, microseconds * 8; 0: none yet */
+	qw_u32 srtt_us; /* smoothed round-trip time, microseconds * 8; 0: none yet */
 	qw_u32 min_rtt_us; /* its minimum over 300 s; 0xffffffff: none yet */
 	qw_u32 delivered; /* packets delivered so far, SACKed ones too */
 	qw_u32 delivered_ce; /* of those, echoed as marked */
@@ -130,8 +130,8 @@ struct qw_conn {
 	struct qw_clock clock;
 };
 
-/* What an ACK taught (struct rate_sample). "The packet" is that of the newly
- * delivered ones which was sent last. */
+/* What an ACK says of the rate (struct rate_sample). "The packet" is the one of
+ * the newly delivered ones that was sent last. */
 struct qw_rate_sample {
 	qw_u64 prior_ns; /* when the delivery happened that prior_delivered counts; 0: no sample */
 	qw_s64 interval_us; /* length of the sample; < 0: no valid sample */
@@ -141,7 +141,7 @@ struct qw_rate_sample {
 	qw_u32 losses; /* packets newly marked lost */
 	qw_u32 acked_sacked; /* packets newly delivered */
 	qw_u32 prior_in_flight; /* packets in flight before the ACK */
-	/* Not known to a BPF program: there they are made of what is (the host). */
+	/* The kernel does not have these: as BPF the host estimates them. */
 	qw_u32 tx_in_flight; /* packets in flight when the packet was sent, it included */
 	qw_u32 lost; /* packets marked lost since the packet was sent */
 	qw_u32 delivered_ce; /* of `delivered`, echoed as marked */

@@ -2,11 +2,11 @@
 /*
  * Westwood+ (Grieco and Mascolo, "Performance Evaluation and Comparison of
  * Westwood+, New Reno, and Vegas TCP Congestion Control", ACM CCR 34(2), 2004;
- * in Linux tcp_westwood). It grows as Reno does; after a loss its window is the
- * bandwidth that ACKs showed times the least round trip, and not one half.
+ * in Linux tcp_westwood). It grows as Reno does. After a loss its window is the
+ * bandwidth that ACKs showed times the least round-trip time, and not one half.
  *
- * All times are ticks of Linux's coarse clock, as the module has them: a round
- * trip is rounded up to a tick, and the bandwidth is bytes a tick. So on short
+ * All times are ticks of Linux's coarse clock, as in tcp_westwood: a round-trip
+ * time is rounded up to a tick, and the bandwidth is bytes a tick. So on short
  * paths the window depends on the kernel's ticks a second.
  */
 #ifndef QW_WESTWOOD_H

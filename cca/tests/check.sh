@@ -2,8 +2,8 @@
 # Checks the C headers of cca/.
 #
 #   cca/tests/check.sh lint     formatting, warnings as errors, BPF
-#   cca/tests/check.sh test     the tests by gcc, and under sanitizers by clang; random events
-#   cca/tests/check.sh mutants  tests must fail on headers with a mistake in them
+#   cca/tests/check.sh test     the tests, compiled by gcc, and by clang with sanitizers; random events
+#   cca/tests/check.sh mutants  puts mistakes into the headers; the tests must fail on each
 #   cca/tests/check.sh          all three
 #
 # Needs (Debian 12 and 13, Ubuntu 24.04):
@@ -18,7 +18,7 @@ cd "$(dirname "$0")/../.."
 out=build/cca
 mkdir -p "$out"
 
-# Header and test have a control's name; each has its choices in a macro.
+# A congestion control's name is that of its header and of its test. A macro chooses between draft and published code.
 controls=(bbr3 copa ledbat_pp prague westwood)
 include=(-Iaqm -Icca -Icca/tests)
 
@@ -38,7 +38,7 @@ both_choices() {
     done
 }
 
-# Each event that a header has, by itself, as users' files are compiled.
+# Compiles each event of a header by itself, as users' files are compiled.
 events() {
     local header name cc
     for header in cca/*.h; do
@@ -91,7 +91,7 @@ tests() {
     done
 }
 
-# A mistake: header@what is replaced@by what. Its test must fail.
+# A mistake, one a line: header@what is replaced@by what. The header's test must fail.
 mutants() {
     need gcc
     local found=0 all=0 control from to

@@ -1,5 +1,4 @@
-//! The headers of `cca/` that are congestion controls of the program, each with what there is to say of it. Their rules stand in
-//! `docs/controls/`.
+//! The program's congestion controls in C, headers of `cca/`: names, sources, what they need. `docs/controls/` has their rules.
 
 use crate::hosted::{Compiled, header};
 use crate::{Info, Linux};

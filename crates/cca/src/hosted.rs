@@ -1,6 +1,6 @@
 //! Congestion controls in C (`cca/qw_cca.h`), in the simulator: those that come with the program, and files of a user's own.
 //!
-//! An event is a call by pointer, into C that the compiler cannot see into in any case: up to four for each ACK.
+//! An event is a call by pointer, up to four for each ACK. The compiler could not see into the C in any case.
 
 mod table;
 
@@ -11,10 +11,10 @@ use table::Said;
 pub(crate) use table::{ECT1, NEEDS_ECN, Table};
 pub use table::{Lost, Wants};
 
-/// What an event of a control has left with which no connection can go on.
+/// A value that an event has set and with which no connection can go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// Its name, that of its file.
+    /// The congestion control's name, which is its file's.
     pub control: &'static str,
     /// The event.
     pub event: &'static str,
@@ -45,7 +45,7 @@ pub struct Hosted {
     info: &'static Info,
     /// Zeroed before it begins; C aligns to 8 bytes at most.
     state: Box<[u64]>,
-    /// The first.
+    /// The first of the run.
     fault: Option<Fault>,
 }
 

@@ -1,6 +1,6 @@
-//! Congestion controls out of files of a user's own: one header in the form of `cca/qw_cca.h`. `docs/own-control.md` has its form.
+//! Congestion controls out of files of a user's own: headers in the form of `cca/qw_cca.h`, which `docs/own-control.md` describes.
 //!
-//! Naming one runs what is in it, with the rights of who names it.
+//! Naming a file runs what is in it, with the rights of whoever names it.
 
 use crate::hosted::{ECT1, NEEDS_ECN, Table};
 use crate::{Info, Kind};

@@ -1,4 +1,4 @@
-//! Congestion controls as sockets of the guest choose them; those in C are BPF programs that the guest registers first.
+//! The names by which the guest's sockets choose congestion controls. Those in C are BPF programs, which the guest registers first.
 
 use crate::Error;
 use crate::place::scratch;
@@ -7,12 +7,12 @@ use queuewright_linux::control::Source;
 use queuewright_scenario::spec::{RunSpec, Traffic};
 use std::collections::BTreeSet;
 
-/// A control in C.
+/// A congestion control in C, without one of the kernel's own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Control(Kind);
 
 impl Control {
-    /// None: the control is in no file, or the kernel has one of its own.
+    /// None: it is not in C, or the kernel has one of its own.
     pub fn of(kind: Kind) -> Option<Control> {
         (kind.info().linux.is_none() && kind.in_c().is_some()).then_some(Control(kind))
     }
@@ -37,7 +37,7 @@ impl Control {
         format!("{}.bpf.o", self.linux_name())
     }
 
-    /// What sockets choose it by.
+    /// The name that sockets choose it by.
     pub fn linux_name(&self) -> String {
         self.with(|source| source.linux_name())
     }
@@ -55,7 +55,7 @@ impl Control {
     }
 }
 
-/// What sockets choose a control by; none: Linux has not this one.
+/// The name that sockets choose a congestion control by; none: Linux does not have it.
 pub(crate) fn linux_name(kind: Kind) -> Option<String> {
     match Control::of(kind) {
         Some(control) => Some(control.linux_name()),
@@ -63,7 +63,7 @@ pub(crate) fn linux_name(kind: Kind) -> Option<String> {
     }
 }
 
-/// Of what the guest says of a run that failed: where the kernel refuses a control, in words, with the line.
+/// What the guest says of a run that failed. If the kernel refuses a congestion control: why, and in which line.
 pub(crate) fn in_words(why: String, runs: &[RunSpec]) -> String {
     let refused = why.strip_prefix("control /").and_then(|refused| refused.split_once('\n'));
     let said = refused.and_then(|(file, said)| {

@@ -1,5 +1,5 @@
-//! A congestion control in C (`cca/qw_cca.h`) as a BPF program: `bpf/control.bpf.c` is the host of a header in the kernel's table of functions, `struct
-//! tcp_congestion_ops`. Compiled when a control is named.
+//! A congestion control in C (`cca/qw_cca.h`) as a BPF program, compiled when it is named. Its host is `bpf/control.bpf.c`: the
+//! functions of the kernel's table, `struct tcp_congestion_ops`.
 
 #[path = "../clang.rs"]
 mod clang;
@@ -19,10 +19,10 @@ const LEAST_LINUX: u32 = 610;
 const NAME: usize = 15;
 /// Digits of the file's hash in that name.
 const DIGITS: usize = 6;
-/// The compiler may take so long.
+/// Longest time that the compiler may take.
 const COMPILE_WITHIN: Duration = Duration::from_secs(60);
 
-/// A control's file.
+/// A congestion control's file.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// Its name, the file's without the ending.
@@ -45,8 +45,8 @@ impl Source<'_> {
         self.name.replace('-', "_")
     }
 
-    /// The name that sockets choose it by (`TCP_CONGESTION`): that of the file and, as a machine may have several of one name and
-    /// the kernel has some itself, of what is in it.
+    /// The name that sockets choose it by (`TCP_CONGESTION`): that of the file, with digits of its hash. A machine may have several
+    /// of one name, and the kernel has its own.
     pub fn linux_name(&self) -> String {
         let name: String = self.in_c().chars().take(NAME - DIGITS - 1).collect();
         format!("{name}_{}", &self.sha256[..DIGITS.min(self.sha256.len())])
@@ -132,7 +132,7 @@ impl Source<'_> {
         fs::read(work.join("control.o")).map_err(wrong)
     }
 
-    /// What the kernel's verifier has against it, in a line: `said` is what libbpf printed, the verifier's log among it, which names lines
+    /// Why the kernel's verifier refuses it, in one line. `said` is what libbpf printed, with the verifier's log, which names lines
     /// of the file.
     pub fn refusal(&self, said: &str) -> String {
         let lines: Vec<&str> = said.lines().map(str::trim).collect();

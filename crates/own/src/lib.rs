@@ -1,7 +1,7 @@
-//! Files of a user's own: a header in C, compiled when it is named, kept, loaded. What a discipline or a congestion control in such a
-//! file is, the crates that have those say ([`Form`]); this is what both need.
+//! Files of a user's own: a header in C, compiled when it is named, kept, loaded. This crate has what disciplines and congestion
+//! controls need alike. Their own crates say what such a file declares ([`Form`]).
 //!
-//! Naming one runs what is in it, with the rights of who names it.
+//! Naming a file runs what is in it, with the rights of whoever names it.
 
 mod cache;
 mod compile;
@@ -20,29 +20,29 @@ pub use compile::shown;
 pub const MAX_BYTES: u64 = 1 << 20;
 /// Most parameters, and most variables.
 pub const MAX_LINES: usize = 64;
-/// What results call the file among a discipline's parameters.
+/// The name of the file's SHA-256 among a discipline's parameters in results.
 pub const FILE: &str = "file";
-/// How parameters end that hold the SHA-256 of a file.
+/// The end of the names of parameters that hold the SHA-256 of a file.
 pub const SUM_OF: &str = "_sha256";
 /// Longest name of a file without its ending.
 const MAX_NAME: usize = 32;
 /// Longest text of a declaration.
 const MAX_TEXT: usize = 200;
-/// How the names of such files end.
+/// The end of the names of such files.
 const ENDING: &str = ".h";
 
 /// A kind of such files: what they may include, and what they are put into.
 #[derive(Debug)]
 pub struct Form {
-    /// What one is, with its article.
+    /// What such a file declares, in words with an article.
     pub what: &'static str,
     /// Headers that it may include: names, and what is in them.
     pub headers: fn() -> Vec<(&'static str, &'static str)>,
-    /// What the frame includes beside those.
+    /// The header that the frame includes beside those: its name and text.
     pub table: (&'static str, &'static str),
-    /// What the file is put into. It defines `qw_own`.
+    /// The frame: the C source that the file is put into. It defines `qw_own`.
     pub frame: &'static str,
-    /// What [`Form::check`] puts it into: a program.
+    /// The frame for [`Form::check`]: a program.
     pub check: &'static str,
     /// Some of the headers that it may include, for errors.
     pub such_as: &'static str,
@@ -52,7 +52,7 @@ pub struct Form {
     pub taken: fn(&str) -> bool,
 }
 
-/// Does a name name a file? It has a folder in it, so that no file is taken by an accident of its name.
+/// Is a name that of a file? It must have a folder in it, so that no file is taken by accident.
 pub fn is_file(name: &str) -> bool {
     name.contains('/') && name.ends_with(ENDING)
 }

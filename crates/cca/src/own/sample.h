@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A congestion control of your own: Reno, but that a loss takes a quarter of the
- * window and not half of it. Change it, and name the file where a congestion
+ * A congestion control of your own: Reno, except that a loss takes a quarter of
+ * the window instead of half. Change it, and name the file where a congestion
  * control is named: queuewright compare ... --flows 2xcubic,2x./@x@.h --aqm codel
  *
  * Integers only: time is u64 nanoseconds, windows are packets (full segments),
- * rates are bytes a second. All that it remembers is in its state, of a
- * connection each; it has no library, no clock and no dice but what it is given.
+ * rates are bytes a second. All that it remembers of a connection is in its state.
+ * It has no library, no clock, and no random numbers but those that it is given.
  * qw_cca.h says what `c` has, and which events there are beside these.
  */
 #ifndef QW_@X@_H
@@ -19,7 +19,7 @@ struct qw_@x@ {
 	qw_u32 losses; /* reductions so far */
 };
 
-/* The connection is established, its first round trip is in `c`. */
+/* The connection is established, its first round-trip time is in `c`. */
 static inline void qw_@x@_init(struct qw_@x@ *s, struct qw_conn *c, qw_u64 now)
 {
 	(void)c;
@@ -39,7 +39,7 @@ static inline qw_u32 qw_@x@_ssthresh(struct qw_@x@ *s, struct qw_conn *c,
 	return left < 2 ? 2 : left;
 }
 
-/* The loss was none: the window to go back to. */
+/* Nothing was lost after all: the window to go back to. */
 static inline qw_u32 qw_@x@_undo_cwnd(struct qw_@x@ *s, struct qw_conn *c)
 {
 	(void)s;
@@ -67,7 +67,7 @@ static inline void qw_@x@_cong_avoid(struct qw_@x@ *s, struct qw_conn *c,
 #define QW_@X@_ABOUT "Reno that gives a quarter of its window"
 /* QW_CCA_*, joined by |, such as QW_CCA_NEEDS_ECN; 0: none */
 #define QW_@X@_FLAGS 0
-/* The events that it wants. */
+/* The events that it handles. */
 #define QW_@X@_CCA(E) E(init) E(ssthresh) E(undo_cwnd) E(cong_avoid)
 /* V(integer made of s and c, what it is to be divided by), N(name, unit): for
  * time series */
