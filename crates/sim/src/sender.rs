@@ -569,9 +569,10 @@ impl Sender {
         self.cca.hosted().and_then(Hosted::fault)
     }
 
-    /// A variable of its congestion control, one of a user's own.
+    /// A variable of its congestion control, one of a user's own; NaN until that has begun (`init`).
     pub fn control_probe(&self, i: usize) -> f64 {
-        self.cca.hosted().map_or(f64::NAN, |hosted| hosted.probe(&self.conn, i))
+        let begun = self.cca.hosted().filter(|_| self.established);
+        begun.map_or(f64::NAN, |hosted| hosted.probe(&self.conn, i))
     }
 
     /// Its congestion control.
