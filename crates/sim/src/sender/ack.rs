@@ -247,6 +247,9 @@ impl Sender {
             }
             self.cca.cong_control(&mut self.conn, &draft.sample, now, random);
         } else {
+            if delivered > 0 {
+                self.conn.delivered_ns = now;
+            }
             if !BRIEF && matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
                 self.reduce_cwnd(delivered, lost, &flags);
             } else if flags.data_acked || (flags.data_sacked && self.reordering > 3) {
@@ -818,7 +821,10 @@ impl Sender {
             draft.sample.prior_delivered = self.conn.delivered.wrapping_sub(since);
             draft.sample.prior_ns = tag.delivered_ns;
             draft.sample.is_app_limited = tag.app_limited;
-            if let Some(stamps) = &self.stamps {
+            // Others do not touch where the stamps are.
+            if self.wants.stamps
+                && let Some(stamps) = &self.stamps
+            {
                 let stamp = stamps.get(seq);
                 draft.sample.tx_in_flight = stamp.tx_in_flight;
                 (draft.prior_lost, draft.prior_delivered_ce) = (stamp.lost, stamp.delivered_ce);
@@ -847,7 +853,7 @@ impl Sender {
             rs.interval_us = -1;
             return;
         }
-        if self.stamps.is_some() {
+        if self.wants.stamps {
             rs.lost = c.lost.wrapping_sub(draft.prior_lost);
             rs.delivered_ce = c.delivered_ce.wrapping_sub(draft.prior_delivered_ce);
         }

@@ -443,18 +443,18 @@ impl Sender {
     /// Records a transmission of `n` segments (`tcp_rate_skb_sent`).
     #[inline]
     fn record(&mut self, now: u64, first: u32, n: u32, flags: u64) {
-        if self.stamps.is_some() {
+        if self.wants.stamps {
             self.stamp(first, n);
+        }
+        if self.conn.packets_out == 0 {
+            self.first_tx_ns = now;
+            self.conn.delivered_ns = now;
         }
         if !self.samples_rate {
             for seq in first..first + n {
                 self.board.sent(seq, now, flags);
             }
             return;
-        }
-        if self.conn.packets_out == 0 {
-            self.first_tx_ns = now;
-            self.conn.delivered_ns = now;
         }
         let tag = RateTag {
             delivered: self.conn.delivered,
