@@ -4,7 +4,7 @@
 
 mod table;
 
-use crate::{CaState, Clock, Conn, Control, Event, Flavour, Info, RateSample};
+use crate::{CaState, Conn, Control, Event, Flavour, Info, RateSample};
 use std::fmt;
 use std::marker::PhantomData;
 use table::Said;
@@ -59,7 +59,7 @@ impl Hosted {
     /// One at its beginning.
     pub(crate) fn start(info: &'static Info, table: &'static Table, c: &mut Conn, now_ns: u64) -> Hosted {
         let mut begun = Hosted::unopened(info, table);
-        let code = table.init.map_or(0, |init| init(begun.state.as_mut_ptr(), c, now_ns));
+        let code = (table.init)(begun.state.as_mut_ptr(), c, now_ns);
         begun.note("init", code);
         begun
     }
@@ -97,13 +97,8 @@ impl Hosted {
     }
 
     pub(crate) fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32 {
-        match self.table.ssthresh {
-            Some(ask) => {
-                let said = ask(self.state.as_mut_ptr(), c, now_ns);
-                self.heard("ssthresh", said)
-            }
-            None => (c.cwnd >> 1).max(2),
-        }
+        let said = (self.table.ssthresh)(self.state.as_mut_ptr(), c, now_ns);
+        self.heard("ssthresh", said)
     }
 
     #[inline]
@@ -139,13 +134,8 @@ impl Hosted {
     }
 
     pub(crate) fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        match self.table.undo_cwnd {
-            Some(ask) => {
-                let said = ask(self.state.as_mut_ptr(), c);
-                self.heard("undo_cwnd", said)
-            }
-            None => c.cwnd.max(c.prior_cwnd),
-        }
+        let said = (self.table.undo_cwnd)(self.state.as_mut_ptr(), c);
+        self.heard("undo_cwnd", said)
     }
 
     pub(crate) fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
@@ -262,8 +252,6 @@ impl<H: Header> Control for Compiled<H> {
     fn lost(&mut self, c: &mut Conn, lost: &Lost, now_ns: u64) {
         self.0.lost(c, lost, now_ns);
     }
-
-    fn opened_before(&mut self, _clock: Clock, _ns: u64) {}
 }
 
 /// A header of `cca/` as a [`Control`]: its type, what the build script calls its table, what there is to say of it.
@@ -292,7 +280,7 @@ pub(crate) use header;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cca, Cubic, Kind};
+    use crate::{Cca, Clock, Cubic, Kind};
     use std::mem::offset_of;
 
     /// What is said of a header is what it says itself.

@@ -48,7 +48,8 @@ pub(super) struct Said {
 /// Its state, in C's hands.
 type State = *mut u64;
 
-/// What a control in C is compiled to. What it does not want is none; what has no answer returns what is wrong.
+/// What a control in C is compiled to. What it does not want is none; the first three it has to have, or `own.c` does not compile. What has
+/// no answer returns what is wrong.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Table {
@@ -56,9 +57,9 @@ pub(crate) struct Table {
     pub(crate) flags: u64,
     pub(crate) about: *const c_char,
     pub(crate) shown: *const Shown,
-    pub(super) init: Option<extern "C" fn(State, &mut Conn, u64) -> u32>,
-    pub(super) ssthresh: Option<extern "C" fn(State, &mut Conn, u64) -> Said>,
-    pub(super) undo_cwnd: Option<extern "C" fn(State, &mut Conn) -> Said>,
+    pub(super) init: extern "C" fn(State, &mut Conn, u64) -> u32,
+    pub(super) ssthresh: extern "C" fn(State, &mut Conn, u64) -> Said,
+    pub(super) undo_cwnd: extern "C" fn(State, &mut Conn) -> Said,
     pub(super) cong_avoid: Option<extern "C" fn(State, &mut Conn, u32, u64) -> u32>,
     pub(super) cong_control: Option<extern "C" fn(State, &mut Conn, &RateSample, u64, u32) -> u32>,
     pub(super) pkts_acked: Option<extern "C" fn(State, &mut Conn, u32, u32, u64) -> u32>,

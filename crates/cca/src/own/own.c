@@ -66,6 +66,8 @@ _Static_assert(QW_OWN_HAS & qw_events_have_ssthresh, "QW_@X@_CCA(E) is to have E
 _Static_assert(QW_OWN_HAS & qw_events_have_undo_cwnd, "QW_@X@_CCA(E) is to have E(undo_cwnd)");
 # @end@ "@file@"
 _Static_assert(QW_OWN_HAS & (qw_events_have_cong_avoid | qw_events_have_cong_control), "QW_@X@_CCA(E) is to have E(cong_avoid) or E(cong_control)");
+# @end@ "@file@"
+_Static_assert(!((QW_@X@_FLAGS) & QW_CCA_BURSTS) || (QW_OWN_HAS & qw_events_have_min_tso_segs), "QW_CCA_BURSTS goes with E(min_tso_segs)");
 
 /* A function may also promise not to change what it is given. */
 #define QW_OWN_IS(function, type) \
@@ -162,6 +164,9 @@ qw_own_after(struct qw_conn *c, const struct qw_conn *before)
 		wrong;                                                            \
 		return said;                                                      \
 	}
+#define QW_OWN_MOST(most)          \
+	if (said.value > (most))   \
+		said.value = (most);
 #define QW_OWN_LEAST(least, what)           \
 	if (said.value < (least)) {         \
 		said.value = (least);       \
@@ -171,7 +176,7 @@ qw_own_after(struct qw_conn *c, const struct qw_conn *before)
 
 #define QW_OWN_CALL_init QW_OWN_CALL(init, qw_@x@_init(QW_OWN_S(s), c, now), void *s, struct qw_conn *c, qw_u64 now)
 #define QW_OWN_CALL_ssthresh QW_OWN_ASK(ssthresh, qw_@x@_ssthresh(QW_OWN_S(s), c, now), QW_OWN_LEAST(2, QW_OWN_NO_SSTHRESH), void *s, struct qw_conn *c, qw_u64 now)
-#define QW_OWN_CALL_undo_cwnd QW_OWN_ASK(undo_cwnd, qw_@x@_undo_cwnd(QW_OWN_S(s), c), QW_OWN_LEAST(1, QW_OWN_NO_CWND), void *s, struct qw_conn *c)
+#define QW_OWN_CALL_undo_cwnd QW_OWN_ASK(undo_cwnd, qw_@x@_undo_cwnd(QW_OWN_S(s), c), QW_OWN_MOST(QW_OWN_MOST_CWND) QW_OWN_LEAST(1, QW_OWN_NO_CWND), void *s, struct qw_conn *c)
 #define QW_OWN_CALL_cong_avoid QW_OWN_CALL(cong_avoid, qw_@x@_cong_avoid(QW_OWN_S(s), c, acked, now), void *s, struct qw_conn *c, qw_u32 acked, qw_u64 now)
 #define QW_OWN_CALL_cong_control QW_OWN_CALL(cong_control, qw_@x@_cong_control(QW_OWN_S(s), c, rs, now, random), void *s, struct qw_conn *c, const struct qw_rate_sample *rs, qw_u64 now, qw_u32 random)
 #define QW_OWN_CALL_pkts_acked QW_OWN_CALL(pkts_acked, qw_@x@_pkts_acked(QW_OWN_S(s), c, acked, rtt_us, now), void *s, struct qw_conn *c, qw_u32 acked, qw_u32 rtt_us, qw_u64 now)
