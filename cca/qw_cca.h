@@ -52,8 +52,9 @@
  * `random` is a fresh uniform 32-bit number.
  *
  * A control may write cwnd (at least 1), cwnd_cnt, ssthresh, pacing_rate, pacing
- * and app_limited. What else it writes is put back. A control that sets `pacing`
- * and no rate is paced by Linux's own rule (tcp_update_pacing_rate).
+ * and app_limited. What else it writes is put back. Without cong_control
+ * pacing_rate is Linux's own (tcp_update_pacing_rate) after every ACK, whatever
+ * was written to it; with cong_control nobody else sets it.
  */
 #ifndef QW_CCA_H
 #define QW_CCA_H
@@ -69,7 +70,7 @@
 #define QW_CCA_ECT1 \
 	2u /* with QW_CCA_NEEDS_ECN: sends ECT(1) (RFC 9331), else ECT(0) */
 #define QW_CCA_STAMPS \
-	4u /* reads tx_in_flight, lost and delivered_ce of rate samples and lost packets, which are 0 without it */
+	4u /* reads tx_in_flight, lost and delivered_ce of rate samples, and what there is of lost packets beside their number, which are 0 without it */
 #define QW_CCA_BURSTS \
 	8u /* qw_X_min_tso_segs() is how many packets are sent at once, not the least of them; mainline Linux has the least */
 
@@ -141,12 +142,13 @@ struct qw_rate_sample {
 	qw_u32 losses; /* packets newly marked lost */
 	qw_u32 acked_sacked; /* packets newly delivered */
 	qw_u32 prior_in_flight; /* packets in flight before the ACK */
-	/* The kernel does not have these: as BPF the host estimates them. */
+	/* The kernel does not have these two: as BPF the host estimates them. */
 	qw_u32 tx_in_flight; /* packets in flight when the packet was sent, it included */
 	qw_u32 lost; /* packets marked lost since the packet was sent */
+	/* Linux 5.16 or newer has it. */
 	qw_u32 delivered_ce; /* of `delivered`, echoed as marked */
 	qw_u8 is_app_limited; /* the packet was sent while the application limited */
-	qw_u8 is_ack_delayed; /* likely a delayed ACK of one packet */
+	qw_u8 is_ack_delayed; /* likely a delayed ACK of one packet that is not full; the simulator says it of none */
 	qw_u8 is_tlp; /* it acknowledges a tail loss probe that repaired a loss */
 	qw_u8 pad[5];
 };

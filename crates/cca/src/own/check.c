@@ -258,7 +258,7 @@ static qw_u32 qw_check_lose(struct qw_check *k)
 		k->l->lost = (qw_u32)qw_check_number(k, 1, k->l->tx_in_flight);
 		k->l->is_app_limited = qw_check_roll(k) % 8 == 0;
 		if (!((QW_@X@_FLAGS) & QW_CCA_STAMPS))
-			k->l->tx_in_flight = k->l->lost = 0;
+			k->l->tx_in_flight = k->l->lost = k->l->is_app_limited = 0;
 		qw_check_event(k, qw_check_has_lost, a);
 	}
 	k->losses += n;
