@@ -156,7 +156,7 @@ fn describe(name: &str, own: Own) -> Result<Info, String> {
         );
     }
     // SAFETY: as above.
-    let probes = unsafe { queuewright_own::variables(name, table.shown, &SERIES)? };
+    let probes = unsafe { queuewright_own::variables(name, table.shown, "queue", &SERIES)? };
     let probes: Vec<Probe> = probes.into_iter().map(|(name, unit)| Probe { name, unit }).collect();
     let about = match table.about.is_null() {
         true => "a discipline of your own",

@@ -147,8 +147,9 @@ pub fn check(path: &str, text: &str) -> Result<String, String> {
 /// What the file declares, which stays for good: so does what is loaded.
 fn describe(name: &str, source: &str, table: &'static Table) -> Result<Mine, String> {
     // SAFETY: the list of a table ends with a name of 0, and what is loaded stays.
-    let probes =
-        unsafe { queuewright_own::variables(name, table.shown, &["cwnd", "srtt_ms", "goodput_bps"])? };
+    let probes = unsafe {
+        queuewright_own::variables(name, table.shown, "flow", &["cwnd", "srtt_ms", "goodput_bps"])?
+    };
     let about = match table.about.is_null() {
         true => "a congestion control of your own",
         // SAFETY: as above.

@@ -176,7 +176,7 @@ pub struct Shown {
     pub unit: *const c_char,
 }
 
-/// Variables for display, their names and units; `taken` are names that others have.
+/// Variables for display, their names and units; `taken` are names that time series have of each `of`.
 ///
 /// # Errors
 /// What is wrong with one.
@@ -186,6 +186,7 @@ pub struct Shown {
 pub unsafe fn variables(
     name: &str,
     from: *const Shown,
+    of: &str,
     taken: &[&str],
 ) -> Result<Vec<(&'static str, &'static str)>, String> {
     let what = |e: String| format!("QW_{}_PROBE_NAMES(N): {e}", upper(name));
@@ -203,9 +204,7 @@ pub unsafe fn variables(
             return Err(what(format!("\"{name}\" is there twice")));
         }
         if taken.contains(&name) {
-            return Err(what(format!(
-                "time series have a \"{name}\" of each queue; give yours another name"
-            )));
+            return Err(what(format!("time series have a \"{name}\" of each {of}; give yours another name")));
         }
         all.push((name, unit));
     }
