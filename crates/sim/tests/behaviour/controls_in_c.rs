@@ -252,6 +252,34 @@ fn what_is_not_its_own_it_cannot_change() {
     }
 }
 
+/// Variables are not read before their control has begun: what they divide by may be 0 until then.
+#[test]
+fn variables_begin_with_their_control() {
+    let late = ONE.replace("rtt = \"30ms\"\n", "rtt = \"30ms\"\nstart = \"2s\"\n");
+    let shown = sample("shown", "PROBES(V) V(s->losses, 1)", "PROBES(V) V(100 / c->delivered, 1)");
+    let run = run(&replaced(&specs(&late)[0], Kind::Cubic, shown));
+    let column = run.detail.series.columns.iter().find(|c| c.name == "flow0.losses").expect("a probe");
+    assert!(column.values[0].is_nan());
+    assert_eq!(column.values.last(), Some(&0.0));
+}
+
+/// Whatever `undo_cwnd` answers, no window is above the largest; and without `cong_control`, too, a control sees when something was
+/// delivered. It ends the run itself if not.
+#[test]
+fn windows_have_an_end_and_deliveries_a_time() {
+    let text = own::sample("undone")
+        .expect("a name")
+        .replace("return qw_undo_cwnd(c);", "(void)c; return 0xffffffffu;")
+        .replace(
+            "\t/* A window that",
+            "\tif (c->cwnd > (1u << 26) || now - c->delivered_ns > QW_NS_PER_SEC) {\n\t\tc->cwnd = 0;\n\t\treturn;\n\t}\n\t/* A window that",
+        );
+    assert!(text.contains("0xffffffffu") && text.contains("delivered_ns"));
+    let late =
+        ONE.replace("buffer = \"60p\"\n", "buffer = \"60p\"\nreorder = { share = \"2%\", by = \"15ms\" }\n");
+    run(&replaced(&specs(&late)[0], Kind::Cubic, control("undone", &text)));
+}
+
 /// Stamps: what was in flight, lost and marked when a packet was sent. The control looks itself whether they can be right, and falls
 /// to a window of 1 packet if not.
 #[test]
