@@ -83,7 +83,8 @@
 
 /* Events (enum tcp_ca_event). */
 #define QW_EVENT_TX_START 0u /* sends with nothing in flight */
-#define QW_EVENT_COMPLETE_CWR 1u /* CWR or recovery has ended */
+#define QW_EVENT_COMPLETE_CWR \
+	1u /* CWR or recovery has ended; not with cong_control */
 #define QW_EVENT_LOSS 2u /* retransmission timeout */
 
 /* ssthresh of a connection that has not seen congestion. */
@@ -149,7 +150,7 @@ struct qw_rate_sample {
 	qw_u32 delivered_ce; /* of `delivered`, echoed as marked */
 	qw_u8 is_app_limited; /* the packet was sent while the application limited */
 	qw_u8 is_ack_delayed; /* likely a delayed ACK of one packet that is not full; the simulator says it of none */
-	qw_u8 is_tlp; /* it acknowledges a tail loss probe that repaired a loss */
+	qw_u8 is_tlp; /* the first ACK beyond a tail loss probe: that repaired a loss */
 	qw_u8 pad[5];
 };
 

@@ -331,7 +331,7 @@ pub struct RateSample {
     pub is_app_limited: bool,
     /// The ACK is likely a delayed one for a single segment (`is_ack_delayed`).
     pub is_ack_delayed: bool,
-    /// It acknowledges a tail loss probe that repaired a loss.
+    /// The first ACK beyond a tail loss probe: that repaired a loss.
     pub is_tlp: bool,
 }
 

@@ -181,7 +181,8 @@ static void qw_check_reduce(struct qw_check *k, qw_u32 state)
 	}
 	k->recovery_end = c->snd_nxt;
 	qw_check_state(k, state);
-	if (qw_check_roll(k) % 4 == 0)
+	/* tcp_end_cwnd_reduction */
+	if (qw_check_roll(k) % 4 == 0 && !qw_check_wants(qw_check_has_cong_control))
 		qw_check_event(k, qw_check_has_cwnd_event, a);
 }
 
