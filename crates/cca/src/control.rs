@@ -1,6 +1,6 @@
 //! What a congestion control is: Linux's `tcp_congestion_ops` with Linux's defaults, what there is to say of it, and the list's macro.
 
-use crate::hosted::{Hosted, Lost, Wants};
+use crate::hosted::{Lost, Wants};
 use crate::{CaState, Clock, Conn, Event, Flavour, RateSample};
 
 /// What there is to say of a congestion control.
@@ -68,16 +68,6 @@ pub trait Control: Sized {
     /// `init`: on an established connection, with the handshake's round-trip time already in `c`.
     fn start(flavour: Flavour, c: &mut Conn, now_ns: u64) -> Self;
 
-    /// One whose connection is not yet established; [`Control::start`] makes another.
-    fn unopened(flavour: Flavour, c: &mut Conn) -> Self {
-        Self::start(flavour, c, 0)
-    }
-
-    /// It, if it is written in C.
-    fn hosted(&self) -> Option<&Hosted> {
-        None
-    }
-
     /// What it wants to be told and asked.
     fn wants(&self) -> Wants {
         let own = Self::INFO.own_control;
@@ -143,26 +133,28 @@ pub trait Control: Sized {
 
 /// The list of congestion controls: [`Kind`](crate::Kind), and [`Cca`](crate::Cca), which passes each call on.
 macro_rules! controls {
-    ($($file:ident $name:ident($held:ty)),+ $(,)?) => {
+    ($($file:ident $name:ident($held:ty),)+ => $($in_c:ident = $header:ident),+ $(,)?) => {
         $(pub use $file::$name;)+
 
         /// A congestion control by name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Kind {
             $(#[doc = concat!("See [`", stringify!($name), "`](crate::", stringify!($name), ").")] $name,)+
+            $(#[doc = concat!("In C, of `cca/`: ", stringify!($in_c), ".")] $in_c,)+
             /// Out of a file of the user's own.
             Own($crate::own::Mine),
         }
 
         impl Kind {
             /// Every congestion control that comes with the program, in the order of lists.
-            pub const ALL: [Kind; [$(Kind::$name),+].len()] = [$(Kind::$name),+];
+            pub const ALL: [Kind; [$(Kind::$name,)+ $(Kind::$in_c),+].len()] = [$(Kind::$name,)+ $(Kind::$in_c),+];
 
             /// What there is to say of it.
             #[inline]
             pub const fn info(self) -> &'static Info {
                 match self {
                     $(Kind::$name => &<$name as Control>::INFO,)+
+                    $(Kind::$in_c => &$crate::headers::$header.info,)+
                     Kind::Own(mine) => mine.info(),
                 }
             }
@@ -205,8 +197,8 @@ macro_rules! controls {
         #[derive(Debug, Clone)]
         pub enum Cca {
             $(#[doc = concat!("See [`", stringify!($name), "`](crate::", stringify!($name), ").")] $name($held),)+
-            /// Out of a file of the user's own.
-            Own($crate::hosted::Hosted),
+            /// In C.
+            InC(Hosted),
         }
 
         #[allow(missing_docs)]
@@ -214,29 +206,32 @@ macro_rules! controls {
             pub fn new(kind: Kind, flavour: Flavour, c: &mut Conn, now_ns: u64) -> Cca {
                 match kind {
                     $(Kind::$name => Cca::$name(<$name as Control>::start(flavour, c, now_ns).into()),)+
-                    Kind::Own(mine) => Cca::Own(Hosted::start(mine.info(), mine.own().table, c, now_ns)),
+                    $(Kind::$in_c => Cca::InC($crate::headers::$header.start(c, now_ns)),)+
+                    Kind::Own(mine) => Cca::InC(Hosted::start(mine.info(), mine.own().table, c, now_ns)),
                 }
             }
 
             /// One whose connection is not yet established.
             pub fn unopened(kind: Kind, flavour: Flavour, c: &mut Conn) -> Cca {
                 match kind {
-                    $(Kind::$name => Cca::$name(<$name as Control>::unopened(flavour, c).into()),)+
-                    Kind::Own(mine) => Cca::Own(Hosted::unopened(mine.info(), mine.own().table)),
+                    $(Kind::$name => Cca::$name(<$name as Control>::start(flavour, c, 0).into()),)+
+                    $(Kind::$in_c => Cca::InC($crate::headers::$header.unopened()),)+
+                    Kind::Own(mine) => Cca::InC(Hosted::unopened(mine.info(), mine.own().table)),
                 }
             }
 
             pub fn wants(&self) -> Wants {
                 match self {
                     $(Cca::$name(x) => x.wants(),)+
-                    Cca::Own(x) => x.wants(),
+                    Cca::InC(x) => x.wants(),
                 }
             }
 
+            /// It, if it is in C.
             pub fn hosted(&self) -> Option<&Hosted> {
                 match self {
-                    $(Cca::$name(x) => x.hosted(),)+
-                    Cca::Own(x) => Some(x),
+                    Cca::InC(x) => Some(x),
+                    _ => None,
                 }
             }
 
@@ -245,7 +240,7 @@ macro_rules! controls {
             pub fn has_cong_control(&self) -> bool {
                 match self {
                     $(Cca::$name(_) => const { <$name as Control>::INFO.own_control },)+
-                    Cca::Own(x) => x.wants().cong_control,
+                    Cca::InC(x) => x.wants().cong_control,
                 }
             }
 
@@ -253,7 +248,7 @@ macro_rules! controls {
             pub fn min_tso_segs(&mut self, c: &mut Conn) -> u32 {
                 match self {
                     $(Cca::$name(x) => x.min_tso_segs(c),)+
-                    Cca::Own(x) => x.min_tso_segs(c),
+                    Cca::InC(x) => x.min_tso_segs(c),
                 }
             }
 
@@ -261,14 +256,14 @@ macro_rules! controls {
             pub fn in_ack_event(&mut self, c: &mut Conn, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.in_ack_event(c, now_ns),)+
-                    Cca::Own(x) => x.in_ack_event(c, now_ns),
+                    Cca::InC(x) => x.in_ack_event(c, now_ns),
                 }
             }
 
             pub fn lost(&mut self, c: &mut Conn, lost: &Lost, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.lost(c, lost, now_ns),)+
-                    Cca::Own(x) => x.lost(c, lost, now_ns),
+                    Cca::InC(x) => x.lost(c, lost, now_ns),
                 }
             }
 
@@ -276,7 +271,7 @@ macro_rules! controls {
             pub fn cong_control(&mut self, c: &mut Conn, rs: &RateSample, now_ns: u64, random: u32) {
                 match self {
                     $(Cca::$name(x) => x.cong_control(c, rs, now_ns, random),)+
-                    Cca::Own(x) => x.cong_control(c, rs, now_ns, random),
+                    Cca::InC(x) => x.cong_control(c, rs, now_ns, random),
                 }
             }
 
@@ -284,7 +279,7 @@ macro_rules! controls {
             pub fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.cong_avoid(c, acked, now_ns),)+
-                    Cca::Own(x) => x.cong_avoid(c, acked, now_ns),
+                    Cca::InC(x) => x.cong_avoid(c, acked, now_ns),
                 }
             }
 
@@ -292,49 +287,49 @@ macro_rules! controls {
             pub fn pkts_acked(&mut self, c: &mut Conn, acked: u32, rtt_us: u32, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.pkts_acked(c, acked, rtt_us, now_ns),)+
-                    Cca::Own(x) => x.pkts_acked(c, acked, rtt_us, now_ns),
+                    Cca::InC(x) => x.pkts_acked(c, acked, rtt_us, now_ns),
                 }
             }
 
             pub fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32 {
                 match self {
                     $(Cca::$name(x) => x.ssthresh(c, now_ns),)+
-                    Cca::Own(x) => x.ssthresh(c, now_ns),
+                    Cca::InC(x) => x.ssthresh(c, now_ns),
                 }
             }
 
             pub fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
                 match self {
                     $(Cca::$name(x) => x.undo_cwnd(c),)+
-                    Cca::Own(x) => x.undo_cwnd(c),
+                    Cca::InC(x) => x.undo_cwnd(c),
                 }
             }
 
             pub fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.set_state(c, new, now_ns),)+
-                    Cca::Own(x) => x.set_state(c, new, now_ns),
+                    Cca::InC(x) => x.set_state(c, new, now_ns),
                 }
             }
 
             pub fn event(&mut self, c: &mut Conn, event: Event, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.event(c, event, now_ns),)+
-                    Cca::Own(x) => x.event(c, event, now_ns),
+                    Cca::InC(x) => x.event(c, event, now_ns),
                 }
             }
 
             pub fn set_rate(&mut self, c: &mut Conn, rate: u64, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.set_rate(c, rate, now_ns),)+
-                    Cca::Own(_) => {}
+                    Cca::InC(_) => {}
                 }
             }
 
             pub fn opened_before(&mut self, clock: Clock, ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.opened_before(clock, ns),)+
-                    Cca::Own(_) => {}
+                    Cca::InC(_) => {}
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! The program's congestion controls in C, headers of `cca/`: names, sources, what they need. `docs/controls/` has their rules.
 
-use crate::hosted::{Compiled, header};
+use crate::hosted::header;
 use crate::{Info, Linux};
 
 header!(
-    Bbr3Header,
+    BBR3,
     qw_control_bbr3,
     Info {
         name: "bbr3",
@@ -17,11 +17,8 @@ header!(
         ..Info::PLAIN
     }
 );
-/// BBR, version 3.
-pub type Bbr3 = Compiled<Bbr3Header>;
-
 header!(
-    PragueHeader,
+    PRAGUE,
     qw_control_prague,
     Info {
         name: "prague",
@@ -35,11 +32,8 @@ header!(
         ..Info::PLAIN
     }
 );
-/// TCP Prague.
-pub type Prague = Compiled<PragueHeader>;
-
 header!(
-    WestwoodHeader,
+    WESTWOOD,
     qw_control_westwood,
     Info {
         name: "westwood",
@@ -51,11 +45,8 @@ header!(
         ..Info::PLAIN
     }
 );
-/// Westwood+.
-pub type Westwood = Compiled<WestwoodHeader>;
-
 header!(
-    LedbatPpHeader,
+    LEDBAT_PP,
     qw_control_ledbat_pp,
     Info {
         name: "ledbat-pp",
@@ -66,11 +57,8 @@ header!(
         ..Info::PLAIN
     }
 );
-/// LEDBAT++.
-pub type LedbatPp = Compiled<LedbatPpHeader>;
-
 header!(
-    CopaHeader,
+    COPA,
     qw_control_copa,
     Info {
         name: "copa",
@@ -82,5 +70,3 @@ header!(
         ..Info::PLAIN
     }
 );
-/// Copa.
-pub type Copa = Compiled<CopaHeader>;

@@ -4,9 +4,8 @@
 
 mod table;
 
-use crate::{CaState, Conn, Control, Event, Flavour, Info, RateSample};
+use crate::{CaState, Conn, Event, Info, RateSample};
 use std::fmt;
-use std::marker::PhantomData;
 use table::Said;
 pub(crate) use table::{ECT1, NEEDS_ECN, Table};
 pub use table::{Lost, Wants};
@@ -175,104 +174,37 @@ impl Hosted {
     }
 }
 
-/// A header of `cca/` that comes with the program.
-pub trait Header: fmt::Debug + Clone {
-    /// What there is to say of it.
-    const INFO: &'static Info;
-    /// What it was compiled to.
-    #[doc(hidden)]
-    #[allow(private_interfaces, reason = "only this crate makes one")]
-    fn table() -> &'static Table;
+/// A congestion control of the program in C: what there is to say of it, and what it was compiled to.
+pub(crate) struct Header {
+    pub info: Info,
+    pub table: fn() -> &'static Table,
 }
 
-/// Such a header at work on a connection.
-#[derive(Debug, Clone)]
-pub struct Compiled<H: Header>(Hosted, PhantomData<H>);
-
-impl<H: Header> Control for Compiled<H> {
-    const INFO: Info = *H::INFO;
-
-    fn start(_flavour: Flavour, c: &mut Conn, now_ns: u64) -> Self {
-        Compiled(Hosted::start(H::INFO, H::table(), c, now_ns), PhantomData)
+impl Header {
+    /// One whose connection is not yet established.
+    pub fn unopened(&'static self) -> Hosted {
+        Hosted::unopened(&self.info, (self.table)())
     }
 
-    fn unopened(_flavour: Flavour, _c: &mut Conn) -> Self {
-        Compiled(Hosted::unopened(H::INFO, H::table()), PhantomData)
-    }
-
-    fn hosted(&self) -> Option<&Hosted> {
-        Some(&self.0)
-    }
-
-    fn wants(&self) -> Wants {
-        self.0.wants()
-    }
-
-    fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32 {
-        self.0.ssthresh(c, now_ns)
-    }
-
-    #[inline]
-    fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
-        self.0.cong_avoid(c, acked, now_ns);
-    }
-
-    #[inline]
-    fn cong_control(&mut self, c: &mut Conn, rs: &RateSample, now_ns: u64, random: u32) {
-        self.0.cong_control(c, rs, now_ns, random);
-    }
-
-    #[inline]
-    fn pkts_acked(&mut self, c: &mut Conn, acked: u32, rtt_us: u32, now_ns: u64) {
-        self.0.pkts_acked(c, acked, rtt_us, now_ns);
-    }
-
-    #[inline]
-    fn in_ack_event(&mut self, c: &mut Conn, now_ns: u64) {
-        self.0.in_ack_event(c, now_ns);
-    }
-
-    fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        self.0.undo_cwnd(c)
-    }
-
-    fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
-        self.0.set_state(c, new, now_ns);
-    }
-
-    fn event(&mut self, c: &mut Conn, event: Event, now_ns: u64) {
-        self.0.event(c, event, now_ns);
-    }
-
-    #[inline]
-    fn min_tso_segs(&mut self, c: &mut Conn) -> u32 {
-        self.0.min_tso_segs(c)
-    }
-
-    fn lost(&mut self, c: &mut Conn, lost: &Lost, now_ns: u64) {
-        self.0.lost(c, lost, now_ns);
+    /// One at its beginning.
+    pub fn start(&'static self, c: &mut Conn, now_ns: u64) -> Hosted {
+        Hosted::start(&self.info, (self.table)(), c, now_ns)
     }
 }
 
-/// A header of `cca/` as a [`Control`]: its type, what the build script calls its table, what there is to say of it.
+/// Such a [`Header`]: its name here, what the build script calls its table, what there is to say of it.
 macro_rules! header {
     ($name:ident, $table:ident, $info:expr) => {
-        #[doc = concat!("`cca/*.h`: ", stringify!($table), ".")]
-        #[derive(Debug, Clone)]
-        pub enum $name {}
-
-        impl $crate::hosted::Header for $name {
-            const INFO: &'static $crate::Info = &$info;
-
-            #[allow(private_interfaces, reason = "only this crate makes one")]
-            fn table() -> &'static $crate::hosted::Table {
+        pub(crate) static $name: $crate::hosted::Header = $crate::hosted::Header {
+            info: $info,
+            table: || {
                 unsafe extern "C" {
                     static $table: $crate::hosted::Table;
                 }
                 // SAFETY: the build script has compiled it, and nobody writes to it.
                 unsafe { &$table }
-            }
-        }
+            },
+        };
     };
 }
 pub(crate) use header;
@@ -280,24 +212,24 @@ pub(crate) use header;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cca, Clock, Cubic, Kind};
+    use crate::{Cca, Clock, Control, Cubic, Flavour, Kind};
     use std::mem::offset_of;
 
     /// What is said of a header is what it says itself.
     #[test]
     fn headers_are_what_is_said_of_them() {
-        let of_cubic = Compiled::<InC>::unopened(Flavour::LINUX, &mut Conn::default());
+        let of_cubic = IN_C.unopened();
         let listed =
             Kind::ALL.map(|kind| (kind.info(), Cca::unopened(kind, Flavour::LINUX, &mut Conn::default())));
         let listed = listed.iter().filter_map(|(info, cca)| Some((*info, cca.hosted()?)));
-        for (info, hosted) in listed.chain([(InC::INFO, &of_cubic.0)]) {
+        for (info, hosted) in listed.chain([(&IN_C.info, &of_cubic)]) {
             let has = |flag: u64| hosted.table.flags & flag != 0;
             assert_eq!(info.own_control, hosted.wants().cong_control, "{}", info.name);
             assert_eq!((info.needs_ecn, info.ect1), (has(NEEDS_ECN), has(ECT1)), "{}", info.name);
         }
     }
 
-    header!(InC, qw_control_cubic, Info { name: "in-c", ..Info::PLAIN });
+    header!(IN_C, qw_control_cubic, Info { name: "in-c", ..Info::PLAIN });
 
     /// What comes with the program, compiled in: the same answers as in Rust, to whatever events.
     #[test]
@@ -313,7 +245,7 @@ mod tests {
             let mut b = a.clone();
             let mut now = 1 + roll(1 << 40);
             let mut ours = Cubic::start(Flavour::LINUX, &mut a, now);
-            let mut theirs = Compiled::<InC>::start(Flavour::LINUX, &mut b, now);
+            let mut theirs = Cca::InC(IN_C.start(&mut b, now));
             assert!(theirs.wants().pkts_acked && !theirs.wants().cong_control && theirs.hosted().is_some());
             for _ in 0..400 {
                 now += roll(100_000_000);
@@ -348,7 +280,7 @@ mod tests {
                 }
                 assert_eq!(format!("{a:?}"), format!("{b:?}"));
             }
-            assert_eq!(theirs.0.fault(), None);
+            assert_eq!(theirs.hosted().and_then(Hosted::fault), None);
         }
     }
 

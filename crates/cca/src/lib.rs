@@ -26,7 +26,7 @@ mod yeah;
 
 pub use bbr::Mode as BbrMode;
 pub use control::{Control, Info, Linux};
-pub use hosted::{Compiled, Fault, Header, Hosted, Lost, Wants};
+pub use hosted::{Fault, Hosted, Lost, Wants};
 
 /// Ticks of Linux's coarse clock a second (`CONFIG_HZ` of Debian's kernels), if not set otherwise.
 pub const HZ: u64 = 250;
@@ -383,9 +383,5 @@ control::controls! {
     ledbat Ledbat(Box<Ledbat>),
     brutal Brutal(Box<Brutal>),
     // In C: cca/*.h.
-    headers Bbr3(Bbr3),
-    headers Prague(Prague),
-    headers Westwood(Westwood),
-    headers LedbatPp(LedbatPp),
-    headers Copa(Copa),
+    => Bbr3 = BBR3, Prague = PRAGUE, Westwood = WESTWOOD, LedbatPp = LEDBAT_PP, Copa = COPA,
 }
