@@ -315,9 +315,9 @@ class Flows(TypedDict, total=False):
         probes: `true`, `false`, or table (without it: `false`): TCP: [probes](#probes) measure how the
             network answers while these flows load it. Not with --engine linux: it sends no probes
         ecn: `true`, `false`, or `"l4s"` (without it: `false`): TCP: ECN is negotiated; with `"l4s"` packets
-            say ECT(1), as those of senders do that yield in proportion to marks (RFC 9331). `dctcp` does so
-            in any case, and its receivers echo each segment's mark. With --engine linux not all of it: Linux
-            has no sender of ECT(1)
+            say ECT(1), as those of senders do that yield in proportion to marks (RFC 9331), and
+            [AccECN](#accurate-ecn) counts marks. `dctcp` does so in any case, and its receivers echo each
+            segment's mark. With --engine linux not all of it: Linux has no sender of ECT(1)
         rate: rate, range, 1kbit to 1000gbit (without it: needed for `brutal`): `brutal` only: the rate it
             sends at. Not with --engine linux: Linux has no such congestion control
         ports: names of `[[ports]]`, in order (without it: the only port): what the flows cross; needed where

@@ -588,11 +588,11 @@ impl Tcp {
     fn establish(&mut self, rtt_ns: u64) {
         let asked = self.state == State::SynSent;
         self.state = State::Established;
-        let (echoes_each, mut room) = (self.settings.cca.needs_ecn(), self.receive_room());
+        let (echo, mut room) = (alone::Echo::of_dctcp(self.settings.cca.needs_ecn()), self.receive_room());
         if asked {
             room.first_mss = self.advertised();
         }
-        let mut receiver = alone::Receiver::in_room(self.now, rtt_ns, echoes_each, Device::Tun, room);
+        let mut receiver = alone::Receiver::in_room(self.now, rtt_ns, echo, Device::Tun, room);
         receiver.set_ticks(self.settings.tuned.hz);
         receiver.set_accepted(asked);
         if self.settings.shrink_window {

@@ -2,7 +2,7 @@
 
 use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
-use crate::receiver::{AckOut, Receiver};
+use crate::receiver::{AckOut, Echo, Receiver};
 use crate::sender::AckView;
 use queuewright_scenario::packet::{SYN_BYTES, TCP_HEADER_BYTES};
 
@@ -59,11 +59,17 @@ fn unpack(window: u16) -> Option<u32> {
 }
 
 impl Ack {
-    /// Length of its packet (IP): headers with timestamps, and the option with its SACK blocks (RFC 2018).
+    /// Length of its packet (IP): headers with timestamps, the option with its SACK blocks (RFC 2018), and AccECN's: of three counters,
+    /// or of the two that fit in what is left of 40 bytes (`tcp_options_fit_accecn`).
     pub fn ip_bytes(&self) -> u32 {
+        let counts = match (self.flags & flag::COUNTS, self.count) {
+            (0, _) => 0,
+            (_, 0 | 1) => 12,
+            _ => 8,
+        };
         match (self.flags & flag::SYN, self.count) {
-            (0, 0) => TCP_HEADER_BYTES,
-            (0, n) => TCP_HEADER_BYTES + 4 + 8 * u32::from(n),
+            (0, 0) => TCP_HEADER_BYTES + counts,
+            (0, n) => TCP_HEADER_BYTES + 4 + 8 * u32::from(n) + counts,
             _ => SYN_BYTES,
         }
     }
@@ -92,6 +98,10 @@ impl Ack {
             new.sacks = [duplicate, blocks[0], blocks[1]];
             new.count = (count + 1).min(MAX_SACKS as u8);
         }
+        if receiver.echo() == Echo::Accurate && usize::from(new.count) < MAX_SACKS {
+            new.flags |= flag::COUNTS;
+            new.sacks[MAX_SACKS - 1].0 = ack.marked;
+        }
         new
     }
 
@@ -100,7 +110,7 @@ impl Ack {
     pub fn asking(mut self, end: u32, number: u32) -> Ack {
         self.count = self.count.min(MAX_SACKS as u8 - 1);
         self.sacks[MAX_SACKS - 1] = (end, number);
-        self.flags = self.flags & !flag::DUPLICATE | REQUEST;
+        self.flags = self.flags & !(flag::DUPLICATE | flag::COUNTS) | REQUEST;
         self
     }
 
@@ -112,6 +122,7 @@ impl Ack {
             window_end: unpack(self.window).map_or(u32::MAX, |window| self.cum + window),
             ts: self.ts,
             flags: self.flags,
+            marked: (self.flags & flag::COUNTS != 0).then(|| self.sacks[MAX_SACKS - 1].0),
             sacks: &self.sacks[..usize::from(self.count)],
         }
     }

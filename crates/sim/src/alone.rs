@@ -7,6 +7,7 @@
 pub use crate::info::{Info, Inner};
 pub use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
+pub use crate::receiver::Echo;
 pub use crate::room::{Device, RMEM_MAX, ReceiveBuffer};
 pub use crate::segment::{Ack, Dropped, Segment};
 use crate::sender::buffer::{self, BUFFER_BYTES};
@@ -286,8 +287,14 @@ impl Sender {
         self.now = self.now.max(then);
         let flags = if ack.ece { flag::ECE } else { 0 } | if ack.dsack { flag::DSACK } else { 0 };
         let flags = flags | if ack.duplicate { flag::DUPLICATE } else { 0 };
-        let view =
-            AckView { cum: ack.cum, window_end: ack.window_end, ts: ack.ts, flags, sacks: ack.blocks() };
+        let view = AckView {
+            cum: ack.cum,
+            window_end: ack.window_end,
+            ts: ack.ts,
+            flags,
+            marked: None,
+            sacks: ack.blocks(),
+        };
         self.sender.on_ack_slowly(at, self.now, view, self.random, &mut self.out);
     }
 
@@ -370,23 +377,22 @@ enum End {
 pub const OVERHEAD: u32 = receiver::OVERHEAD;
 
 impl Receiver {
-    /// A receiver of a path with that round-trip time (ns), which counts segments; `echoes_each`: its congestion control is
-    /// DCTCP; a segment's buffer takes so many bytes beside the payload.
-    pub fn new(rtt_ns: u64, echoes_each: bool, overhead: u32) -> Receiver {
-        let receiver = receiver::Receiver::new(&StackRules::LINUX, rtt_ns, echoes_each, overhead, RMEM_BYTES);
+    /// A receiver of a path with that round-trip time (ns), which counts segments; a segment's buffer takes so many bytes beside the payload.
+    pub fn new(rtt_ns: u64, echo: Echo, overhead: u32) -> Receiver {
+        let receiver = receiver::Receiver::new(&StackRules::LINUX, rtt_ns, echo, overhead, RMEM_BYTES);
         Receiver { end: End::Segments(Box::new(receiver)), out: Vec::new() }
     }
 
     /// One that counts bytes, learns what a full segment has, and is told what the application [reads](Receiver::read). Its connection
     /// opens at `at`; a segment's buffer takes so many bytes beside the payload.
-    pub fn of_bytes(at: u64, rtt_ns: u64, echoes_each: bool, overhead: u32) -> Receiver {
+    pub fn of_bytes(at: u64, rtt_ns: u64, echo: Echo, overhead: u32) -> Receiver {
         let device = Device::Beside(overhead);
-        Receiver::in_room(at, rtt_ns, echoes_each, device, ReceiveBuffer::default())
+        Receiver::in_room(at, rtt_ns, echo, device, ReceiveBuffer::default())
     }
 
     /// The same with a device and a buffer of its own.
-    pub fn in_room(at: u64, rtt_ns: u64, echoes_each: bool, device: Device, room: ReceiveBuffer) -> Receiver {
-        let socket = Socket::new(at, rtt_ns, echoes_each, device, room);
+    pub fn in_room(at: u64, rtt_ns: u64, echo: Echo, device: Device, room: ReceiveBuffer) -> Receiver {
+        let socket = Socket::new(at, rtt_ns, echo, device, room);
         Receiver { end: End::Bytes(Box::new(socket)), out: Vec::new() }
     }
 
@@ -615,7 +621,8 @@ impl Receiver {
 fn told(receiver: &receiver::Receiver, out: receiver::AckOut) -> (u64, Ack) {
     let mut ack = Ack {
         ts: out.ts,
-        ece: out.flags & flag::ECE != 0,
+        ece: receiver.echo() != Echo::Accurate && out.flags & flag::ECE != 0,
+        marked: out.marked,
         window_end: out.window_end,
         ..Ack::new(out.cum, &[])
     };

@@ -9,7 +9,7 @@ use crate::forward_path::{BARE, ForwardPath, times};
 use crate::jiffies::timestamp;
 use crate::packet::flag;
 use crate::random::{FlowIdentity, below, exponential, receiver_stream, sender_stream};
-use crate::receiver::{OVERHEAD, Receiver};
+use crate::receiver::{Echo, OVERHEAD, Receiver};
 use crate::sender::{Burst, Sender, SenderSetup, StackRules};
 use crate::stream::Stream;
 use crate::wheel::{Event, EventKind, Wheel};
@@ -207,7 +207,10 @@ impl Flow {
                     receiver: Receiver::new(
                         rules,
                         spec.base_rtt_ns,
-                        cca.needs_ecn(),
+                        match l4s {
+                            true => Echo::Accurate,
+                            false => Echo::of_dctcp(cca.needs_ecn()),
+                        },
                         OVERHEAD,
                         spec.send_buffer.rmem_bytes(),
                     ),

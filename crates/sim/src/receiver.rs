@@ -4,10 +4,67 @@
 
 use crate::blocks::SackBlocks;
 use crate::jiffies::{TICK_NS, TICK_US, timestamp};
-use crate::packet::{MAX_SACKS, flag};
+use crate::packet::{MAX_SACKS, ace, flag};
 use crate::sender::StackRules;
 use queuewright_cca::jiffies;
 use queuewright_scenario::packet::MSS;
+
+/// How a receiver tells its sender what was marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Echo {
+    /// ECE from the first mark until the sender says CWR (RFC 3168 section 6.1.3).
+    Classic,
+    /// ECE of each segment's mark, as DCTCP needs it (RFC 8257 section 3.2).
+    Each,
+    /// How many packets were marked (AccECN, RFC 9768).
+    Accurate,
+}
+
+impl Echo {
+    /// Without AccECN: what a congestion control that is DCTCP or not does at a receiver.
+    pub fn of_dctcp(is: bool) -> Echo {
+        if is { Echo::Each } else { Echo::Classic }
+    }
+}
+
+/// What a receiver with AccECN knows of marks (`tcp_ecn_received_counters`).
+#[derive(Debug)]
+pub struct Counted {
+    /// The ECN field of the last packet, as flags.
+    field: u8,
+    /// Packets that were marked, and how many of those no ACK has told.
+    pub marks: u32,
+    untold: u32,
+}
+
+impl Default for Counted {
+    fn default() -> Counted {
+        // What ends the handshake is ECN-capable, too.
+        Counted { field: flag::ECT | flag::ECT1, marks: 0, untold: 0 }
+    }
+}
+
+impl Counted {
+    /// A packet with these flags comes: must the ACK go at once? Where the ECN field changes (RFC 9768 section 3.2.2.5.1), and where no more
+    /// could be told.
+    pub fn see(&mut self, flags: u8) -> bool {
+        let full = self.untold >= MOST_UNTOLD;
+        let ce = flags & flag::CE != 0;
+        self.marks = self.marks.wrapping_add(ce.into());
+        self.untold += u32::from(ce);
+        let field = if ce { flag::CE } else { flags & (flag::ECT | flag::ECT1) };
+        std::mem::replace(&mut self.field, field) != field || full
+    }
+
+    /// An ACK tells of them: its bits.
+    pub fn tell(&mut self) -> u8 {
+        self.untold = 0;
+        ace(self.marks)
+    }
+}
+
+/// So many marks that no ACK has told yet call for one at once: three bits tell no more (`TCP_ACCECN_ACE_MAX_DELTA`).
+pub const MOST_UNTOLD: u32 = 7;
 
 /// An acknowledgement to send.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +81,8 @@ pub struct AckOut {
     pub flags: u8,
     /// A duplicate to report before [`Receiver::blocks`].
     pub dsack: Option<(u32, u32)>,
+    /// With [`Echo::Accurate`]: packets that were marked so far.
+    pub marked: u32,
 }
 
 /// Out-of-order acknowledgements sent at once before compression begins (`TCP_FASTRETRANS_THRESH`).
@@ -79,11 +138,12 @@ pub struct Receiver {
     blocks: SackBlocks,
     dsack: Option<(u32, u32)>,
     compressed: u32,
-    /// ECE echoes each segment's CE, not the first until CWR (RFC 8257 section 3.2).
-    echoes_each: bool,
+    echo: Echo,
     /// ECE of the next ACK, and whether the last segment was marked.
     ece: bool,
     marked: bool,
+    /// With [`Echo::Accurate`].
+    counted: Counted,
     /// The end of the window that an ACK of what came before a change of marks has just told of.
     early_end: u64,
     /// A segment has said that its sender is ECN-capable.
@@ -102,12 +162,11 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver of a path with the given base RTT (ns). `echoes_each`: ECE echoes the CE of each segment, as
-    /// DCTCP needs it. `overhead`: what a segment's buffer takes beside its payload, `most`: what all that wait may take (bytes).
+    /// A receiver of a path with the given base RTT (ns). `overhead`: what a segment's buffer takes beside its payload, `most`: what all that wait may take (bytes).
     pub fn new(
         rules: &'static StackRules,
         base_rtt_ns: u64,
-        echoes_each: bool,
+        echo: Echo,
         overhead: u32,
         most: u32,
     ) -> Receiver {
@@ -124,9 +183,10 @@ impl Receiver {
             held: 0,
             blocks: SackBlocks::default(),
             ts_recent: 0,
-            echoes_each,
+            echo,
             ece: false,
             marked: false,
+            counted: Counted::default(),
             early_end: 0,
             dsack: None,
             dup_acks: 0,
@@ -150,6 +210,12 @@ impl Receiver {
     pub fn begins(&mut self, at: i64) {
         self.window.since = at;
         self.data_ns = at;
+    }
+
+    /// How it tells of marks.
+    #[inline]
+    pub fn echo(&self) -> Echo {
+        self.echo
     }
 
     /// See [`crate::alone::Receiver::measured`].
@@ -242,7 +308,7 @@ impl Receiver {
                     && seq > self.rcv_nxt
                     && !self.is_old(ts, end)
                     && self.hides_a_block(seq, end, flags))
-                || (self.echoes_each
+                || (self.echo == Echo::Each
                     && end > self.rcv_nxt
                     && self.compressed == 0
                     && flags & flag::ECT != 0
@@ -296,7 +362,7 @@ impl Receiver {
         }
         // A duplicate is told of in one ACK, if in any (`tcp_data_queue`).
         self.dsack = None;
-        let marks = (self.echoes_each || flags & (flag::CE | flag::CWR) != 0) && !self.went_first;
+        let marks = (self.echo != Echo::Classic || flags & (flag::CE | flag::CWR) != 0) && !self.went_first;
         // RFC 7323 section 4.3: the echo is of what moves the left edge, and never goes back.
         if seq <= self.acked_to {
             self.ts_recent = self.ts_recent.max(ts);
@@ -582,11 +648,14 @@ impl Receiver {
     /// counts.
     fn see_ecn(&mut self, flags: u8, duplicate: bool) -> bool {
         let (ce, cwr) = (flags & flag::CE != 0, flags & flag::CWR != 0);
+        if self.echo == Echo::Accurate {
+            return self.counted.see(flags);
+        }
         self.ece &= !cwr;
         if duplicate {
             return cwr;
         }
-        if self.echoes_each {
+        if self.echo == Echo::Each {
             if flags & flag::ECT == 0 {
                 return cwr;
             }
@@ -723,8 +792,13 @@ impl Receiver {
         self.ack_at = u64::MAX;
         self.compressed = 0;
         self.reopens = false;
-        let flags = if self.ece { flag::ECE } else { 0 };
-        AckOut { at, cum: self.rcv_nxt, ts: self.ts_recent, window_end, flags, dsack: self.dsack.take() }
+        let flags = match self.echo {
+            Echo::Accurate => self.counted.tell(),
+            _ if self.ece => flag::ECE,
+            _ => 0,
+        };
+        let (ts, marked) = (self.ts_recent, self.counted.marks);
+        AckOut { at, cum: self.rcv_nxt, ts, window_end, flags, dsack: self.dsack.take(), marked }
     }
 
     /// `tcp_select_window`: the window's end, which never goes back.
@@ -992,7 +1066,7 @@ mod tests {
     /// A receiver of Linux to which `n` segments came in order, an hour ago, so that none is acknowledged out of haste; and
     /// whose window no longer grows.
     fn settled(n: u32) -> Receiver {
-        let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD, RMEM_BYTES);
+        let mut r = Receiver::new(LINUX, 40_000_000, Echo::Classic, OVERHEAD, RMEM_BYTES);
         r.window.buffer = u32::MAX;
         r.window.clamp = r.window.room(0, 0);
         r.window.told = r.window.clamp;
@@ -1008,7 +1082,7 @@ mod tests {
     /// cut on one side only, it would be up to a millisecond too long, and a round would end in the midst of a burst.
     #[test]
     fn a_round_of_the_window_ends_with_the_first_segment_of_a_burst() {
-        let mut r = Receiver::new(LINUX, 34_000_000, false, OVERHEAD, RMEM_BYTES);
+        let mut r = Receiver::new(LINUX, 34_000_000, Echo::Classic, OVERHEAD, RMEM_BYTES);
         let (start, round, packet) = (900_000, 34_370_000, 370_000);
         r.begins(start as i64);
         let mut seq = 0;
@@ -1025,7 +1099,7 @@ mod tests {
 
     #[test]
     fn acks_every_second_segment_after_the_first_sixteen() {
-        let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD, RMEM_BYTES);
+        let mut r = Receiver::new(LINUX, 40_000_000, Echo::Classic, OVERHEAD, RMEM_BYTES);
         r.window.clamp = r.window.told;
         let acks: Vec<bool> = (0..24).map(|i| r.came(i, one(i as u32), 0, 0).is_some()).collect();
         assert_eq!(acks[..16], [true; 16]);
@@ -1039,7 +1113,7 @@ mod tests {
     /// 64,088 bytes are told at first, 78,336 have room, less a segment's: that is five times two segments more at most.
     #[test]
     fn acks_each_segment_while_the_window_grows() {
-        let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD, RMEM_BYTES);
+        let mut r = Receiver::new(LINUX, 40_000_000, Echo::Classic, OVERHEAD, RMEM_BYTES);
         let quick = (0..60).filter(|i| r.came(1_000_000, one(*i), 1, 0).is_some()).count();
         // These five and 16 more; then every second of the 39 left.
         assert_eq!(quick, 5 + 16 + 19);
@@ -1144,7 +1218,7 @@ mod tests {
     #[test]
     fn a_segment_that_does_not_reach_the_first_behind_a_gap_is_a_buffer_more() {
         let told = |from: u32, to: u32| {
-            let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD, RMEM_BYTES);
+            let mut r = Receiver::new(LINUX, 40_000_000, Echo::Classic, OVERHEAD, RMEM_BYTES);
             (r.window.told, r.window.end) = (u32::MAX >> 1, 0);
             (r.rcv_nxt, r.acked_to) = (20, 20);
             r.came(1000, (from, to), 0, 0);
@@ -1188,7 +1262,7 @@ mod tests {
         assert_eq!(r.came(2000, one(28), 45, marked).map(|ack| ack.flags & flag::ECE), Some(0));
         assert!(r.due(u64::MAX - 1).is_none());
         // Nor where each mark is echoed (`dctcp_ece_ack_update`): the acknowledgement that waits goes by no change of marks.
-        let mut r = Receiver::new(LINUX, 40_000_000, true, OVERHEAD, RMEM_BYTES);
+        let mut r = Receiver::new(LINUX, 40_000_000, Echo::Each, OVERHEAD, RMEM_BYTES);
         (r.ato, r.window.clamp) = (ATO_MIN, 0);
         assert!(r.came(1, one(0), 50, flag::ECT).is_none());
         assert!(!r.goes_first(2, one(1), 45, marked) && r.goes_first(2, one(1), 50, marked));
@@ -1276,7 +1350,7 @@ mod tests {
     /// echo, though that is no sample, as no whole millisecond has passed.
     #[test]
     fn a_round_begins_with_an_echo_of_this_very_millisecond() {
-        let mut r = Receiver::new(LINUX, 200_000, false, OVERHEAD, RMEM_BYTES);
+        let mut r = Receiver::new(LINUX, 200_000, Echo::Classic, OVERHEAD, RMEM_BYTES);
         for seq in 0..200 {
             let at = 100_000 + u64::from(seq) * 10_000;
             r.on_data(at, one(seq), timestamp(at), timestamp(at), 0);
@@ -1299,7 +1373,7 @@ mod tests {
     /// CWR ends the echo, on a duplicate too; and what cannot be marked says nothing of marks.
     #[test]
     fn a_change_of_marks_is_told_twice() {
-        let mut r = Receiver::new(LINUX, 40_000_000, true, OVERHEAD, RMEM_BYTES);
+        let mut r = Receiver::new(LINUX, 40_000_000, Echo::Each, OVERHEAD, RMEM_BYTES);
         (r.ato, r.window.clamp) = (ATO_MIN, 0);
         assert!(r.came(1, one(0), 7, flag::ECT).is_none());
         assert!(r.goes_first(2, one(1), 9, flag::ECT | flag::CE));
@@ -1316,7 +1390,7 @@ mod tests {
     /// "Ping-pong" mode: the ACK waits for the answer (`tcp_in_quickack_mode`), and leaves with it.
     #[test]
     fn who_answers_acknowledges_with_the_answer() {
-        let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD, RMEM_BYTES);
+        let mut r = Receiver::new(LINUX, 40_000_000, Echo::Classic, OVERHEAD, RMEM_BYTES);
         assert!(r.came(0, one(0), 0, 0).is_some());
         assert_eq!(r.answers(1_000_000).cum, 1);
         assert!(r.came(2_000_000, one(1), 2, flag::PUSH).is_none());
@@ -1330,7 +1404,7 @@ mod tests {
     /// `tcp_dec_quickack_mode`: what carries no ACK that was due uses up none of the quick ones.
     #[test]
     fn an_answer_to_nothing_is_no_quick_ack() {
-        let mut r = Receiver::new(LINUX, 40_000_000, false, OVERHEAD, RMEM_BYTES);
+        let mut r = Receiver::new(LINUX, 40_000_000, Echo::Classic, OVERHEAD, RMEM_BYTES);
         assert!(r.came(0, one(0), 0, 0).is_some());
         let left = r.quick_acks;
         assert!(left > 1);
@@ -1344,7 +1418,7 @@ mod tests {
     /// RFC 8257 section 3.2: an ACK answers segments of one CE state only, and says which.
     #[test]
     fn echoes_each_mark() {
-        let mut r = Receiver::new(LINUX, 40_000_000, true, OVERHEAD, RMEM_BYTES);
+        let mut r = Receiver::new(LINUX, 40_000_000, Echo::Each, OVERHEAD, RMEM_BYTES);
         (r.ato, r.window.clamp) = (ATO_MIN, 0);
         let mut told = Vec::new();
         let marks = [0, 0, 0, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 1, 1];
@@ -1373,7 +1447,7 @@ mod tests {
         /// Whatever the order, the buffers and the left edge say exactly what arrived.
         #[test]
         fn holds_what_arrived(order in proptest::collection::vec(0u32..60, 1..200)) {
-            let mut r = Receiver::new(StackRules::of(Stack::Ns3), 0, false, OVERHEAD, RMEM_BYTES);
+            let mut r = Receiver::new(StackRules::of(Stack::Ns3), 0, Echo::Classic, OVERHEAD, RMEM_BYTES);
             let mut have = [false; 60];
             for (i, seq) in order.into_iter().enumerate() {
                 let dup = have[seq as usize];

@@ -13,6 +13,8 @@ pub struct Ack {
     pub ts: u32,
     /// Echoes a mark.
     pub ece: bool,
+    /// With AccECN: how many packets were marked.
+    pub marked: u32,
     /// It brings neither data nor another window: that counts, if it acknowledges nothing new.
     pub duplicate: bool,
     /// The first of the blocks is of what came twice (RFC 2883).
@@ -31,6 +33,7 @@ impl Ack {
             window_end: u32::MAX,
             ts: 0,
             ece: false,
+            marked: 0,
             duplicate: false,
             dsack: false,
             blocks: [(0, 0); MAX_SACKS + 1],

@@ -13,7 +13,8 @@ mod timers;
 mod transmit;
 
 use crate::info::{Info, Inner};
-use crate::packet::{MAX_SACKS, flag};
+use crate::packet::{MAX_SACKS, ace, flag};
+use crate::receiver::MOST_UNTOLD;
 use crate::scoreboard::{EVER_RETRANS, Scoreboard};
 use crate::stamps::Stamps;
 use queuewright_cca::{Cca, Clock, Conn, Fault, Flavour, GSO_MAX_SIZE, HZ, Hosted, Kind, RateSample, Wants};
@@ -196,8 +197,10 @@ pub struct AckView<'a> {
     pub window_end: u32,
     /// Echoed timestamp (ms); 0: none.
     pub ts: u32,
-    /// `packet::flag`s: ECE, DSACK.
+    /// `packet::flag`s: ECE, or ACE, and DSACK.
     pub flags: u8,
+    /// Packets that were marked, where AccECN's option tells it.
+    pub marked: Option<u32>,
     /// SACK blocks, newest first; with DSACK the first is the duplicate.
     pub sacks: &'a [(u32, u32)],
 }
@@ -286,6 +289,15 @@ pub struct Sender {
     /// Flags of a packet that is ECN-capable.
     ect: u8,
     queue_cwr: bool,
+    /// Its receiver counts marks (AccECN).
+    accurate: bool,
+    /// An ACK that has these flags, of those of the mask, tells nothing of marks and duplicates; if it acknowledges no more segments than that.
+    plain_flags: u8,
+    plain_mask: u8,
+    plain_most: u32,
+    /// Marks that the option has told, and whether it was those that it last told of first (`est_ecnfield` is CE).
+    ce_told: u32,
+    ce_grew: bool,
     /// The application closes once it has written all.
     closes: bool,
     /// Number of the FIN, if that is a segment of its own: that of the segment behind all data, which may go with a FIN, too. `u32::MAX`: it is
@@ -434,6 +446,7 @@ impl Sender {
         let cca = Cca::unopened(s.cca, s.rules.flavour, &mut conn);
         let samples_rate = cca.has_cong_control();
         let wants = cca.wants();
+        let accurate = s.l4s;
         Sender {
             board: Scoreboard::new(samples_rate),
             cca,
@@ -532,6 +545,12 @@ impl Sender {
             ecn: s.ecn,
             ect: flag::ECT | if s.l4s { flag::ECT1 } else { 0 },
             queue_cwr: false,
+            accurate,
+            plain_flags: if accurate { ace(0) } else { 0 },
+            plain_mask: flag::DSACK | if accurate { flag::ACE } else { flag::ECE },
+            plain_most: if accurate { MOST_UNTOLD } else { u32::MAX },
+            ce_told: 0,
+            ce_grew: false,
             measure_from_ns: s.warmup_ns,
             retransmits: 0,
             timeouts: 0,

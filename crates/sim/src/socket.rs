@@ -7,7 +7,10 @@
 
 use crate::blocks::SackBlocks;
 use crate::jiffies::timestamp;
-use crate::receiver::{COMPRESS_LIMIT, DUP_ACKS_AT_ONCE, PIECES, QUICK, compress_ns, room_to_read};
+use crate::packet::flag;
+use crate::receiver::{
+    COMPRESS_LIMIT, Counted, DUP_ACKS_AT_ONCE, Echo, PIECES, QUICK, compress_ns, room_to_read,
+};
 use crate::room::{Device, LEAST_CLAMP, ReceiveBuffer};
 use crate::segment::{Ack, Dropped, Segment};
 use crate::sender::StackRules;
@@ -42,7 +45,7 @@ struct Buffer {
 /// A receiver. Fields are named as the kernel's; times in ns, if not said otherwise.
 #[derive(Debug)]
 pub struct Socket {
-    echoes_each: bool,
+    echo: Echo,
     pub(crate) sack: bool,
     device: Device,
     /// The device's buffer for a segment without payload (bytes).
@@ -109,6 +112,8 @@ pub struct Socket {
     /// DCTCP's: the last mark, and what was expected before it.
     marked: bool,
     prior_nxt: u32,
+    /// AccECN's.
+    counted: Counted,
 
     /// A reader has it (`sk_socket`): else its buffer grows for nothing that is out of order.
     pub(crate) accepted: bool,
@@ -125,7 +130,7 @@ pub struct Socket {
 
 impl Socket {
     /// One whose connection opens at `at`, with a handshake that took so long.
-    pub fn new(at: u64, rtt_ns: u64, echoes_each: bool, device: Device, room: ReceiveBuffer) -> Socket {
+    pub fn new(at: u64, rtt_ns: u64, echo: Echo, device: Device, room: ReceiveBuffer) -> Socket {
         let (overhead, mss) = (device.takes(0, 0).0, room.mss);
         // `tcp_init_buffer_space`: half of the buffer, and room for a segment.
         let rcv_wnd = room.first_window();
@@ -136,7 +141,7 @@ impl Socket {
         }
         let rcv_ssthresh = rcv_wnd.min(window);
         Socket {
-            echoes_each,
+            echo,
             sack: true,
             device,
             overhead,
@@ -189,6 +194,7 @@ impl Socket {
             demand_cwr: false,
             marked: false,
             prior_nxt: 0,
+            counted: Counted::default(),
             accepted: true,
             shrinks: false,
             dropped: Dropped::default(),
@@ -293,7 +299,10 @@ impl Socket {
         if seq <= self.rcv_wup {
             self.ts_recent = self.ts_recent.max(s.ts);
         }
-        if s.cwr {
+        if self.echo == Echo::Accurate {
+            let bits = if s.ect { flag::ECT | flag::ECT1 } else { 0 } | if s.ce { flag::CE } else { 0 };
+            self.at_once |= self.counted.see(bits);
+        } else if s.cwr {
             self.demand_cwr = false;
             self.at_once = true;
         }
@@ -512,10 +521,10 @@ impl Socket {
             }
             return;
         }
-        if self.echoes_each {
+        if self.echo == Echo::Each {
             self.mark(s.ce);
         }
-        if s.ce && !self.demand_cwr {
+        if s.ce && !self.demand_cwr && self.echo != Echo::Accurate {
             self.enter_quickack(2);
             self.demand_cwr = true;
         }
@@ -908,6 +917,10 @@ impl Socket {
         let window = self.tell_window();
         let mut ack = Ack::new(next, &[]);
         ack.window_end = next + window;
+        if self.echo == Echo::Accurate {
+            self.counted.tell();
+            ack.marked = self.counted.marks;
+        }
         (ack.ts, ack.ece, ack.dsack) = (self.ts_recent, self.demand_cwr, self.dsack.is_some());
         for (slot, &block) in ack.blocks.iter_mut().zip(self.dsack.iter().chain(self.blocks.get())) {
             *slot = block;
@@ -1086,7 +1099,7 @@ mod tests {
         Socket::new(
             1000 * MS,
             u64::from(RTT_MS) * MS,
-            false,
+            Echo::Classic,
             Device::Beside(OVERHEAD),
             ReceiveBuffer::default(),
         )
@@ -1383,8 +1396,8 @@ mod tests {
         let mut again = 0;
         for (grown, behind) in (1..52).map(|n| (0, n)).chain((1..80).map(|n| (20, 17 * n))) {
             let mut at = 1060 * MS;
-            let mut all = Receiver::of_bytes(at, rtt, false, OVERHEAD);
-            let mut fast = Receiver::new(rtt, false, OVERHEAD);
+            let mut all = Receiver::of_bytes(at, rtt, Echo::Classic, OVERHEAD);
+            let mut fast = Receiver::new(rtt, Echo::Classic, OVERHEAD);
             let (mut told, mut fast_told) = (Vec::new(), Vec::new());
             let mut came = |at: u64, number: u32, told: &mut Vec<_>, fast_told: &mut Vec<_>| {
                 both_hear(
@@ -1423,8 +1436,8 @@ mod tests {
         let rtt = u64::from(RTT_MS) * MS;
         for (grown, behind) in [(0, 1), (0, 12), (20, 1), (20, 40), (20, 300), (40, 40)] {
             let mut at = 1060 * MS;
-            let mut all = Receiver::of_bytes(at, rtt, false, OVERHEAD);
-            let mut fast = Receiver::new(rtt, false, OVERHEAD);
+            let mut all = Receiver::of_bytes(at, rtt, Echo::Classic, OVERHEAD);
+            let mut fast = Receiver::new(rtt, Echo::Classic, OVERHEAD);
             let came = |all: &mut Receiver, fast: &mut Receiver, at: u64, number: u32| {
                 both_hear(
                     all,
@@ -1461,6 +1474,8 @@ mod tests {
 
     /// Round trips of the handshake that are drawn (ms), and how far apart the segments of a burst are (ns): a delayed ACK waits longer only where
     /// the round trip is longer than 40, and a window full of less than a millisecond is a round trip that asks for more room.
+    const ECHOES: [Echo; 3] = [Echo::Classic, Echo::Each, Echo::Accurate];
+
     const RTTS: [(u32, u64); 4] = [(RTT_MS, 0), (10, 0), (150, 0), (1, 15_000)];
 
     /// Three bursts in order, where `grown`, after which the window has all the room it needs; then the steps. Most often the next comes, of a
@@ -1469,15 +1484,15 @@ mod tests {
     fn both(
         (rtt_ms, apart): (u32, u64),
         steps: Vec<Step>,
-        echoes_each: bool,
+        echo: Echo,
         marks: bool,
         grown: bool,
         mut look: impl FnMut(&Receiver, &Receiver) -> Result<(), TestCaseError>,
     ) -> Result<[Vec<(u64, Ack)>; 2], TestCaseError> {
         let rtt = u64::from(rtt_ms) * MS;
         let mut at = 1060 * MS;
-        let mut all = Receiver::of_bytes(at, rtt, echoes_each, OVERHEAD);
-        let mut fast = Receiver::new(rtt, echoes_each, OVERHEAD);
+        let mut all = Receiver::of_bytes(at, rtt, echo, OVERHEAD);
+        let mut fast = Receiver::new(rtt, echo, OVERHEAD);
         let (mut told, mut fast_told, mut next) = (Vec::new(), Vec::<(u64, Ack)>::new(), 0u32);
         // A sender keeps to the window: this is the first one's end.
         let mut edge = 44;
@@ -1537,37 +1552,37 @@ mod tests {
         fn the_receiver_of_segments_says_the_same(
             rtt in 0..RTTS.len(),
             steps in proptest::collection::vec((0u32..10, 0u64..13, 0u8..8, 20u32..90), 1..160),
-            echoes_each: bool,
+            echo in 0..3usize,
             marks: bool,
             grown: bool,
         ) {
-            says_the_same(RTTS[rtt], steps, echoes_each, marks, grown)?;
+            says_the_same(RTTS[rtt], steps, ECHOES[echo], marks, grown)?;
         }
     }
 
     fn says_the_same(
         (rtt_ms, apart): (u32, u64),
         steps: Vec<Step>,
-        echoes_each: bool,
+        echo: Echo,
         marks: bool,
         grown: bool,
     ) -> Result<(), TestCaseError> {
-        let [told, fast_told] = both((rtt_ms, apart), steps, echoes_each, marks, grown, |all, fast| {
+        let [told, fast_told] = both((rtt_ms, apart), steps, echo, marks, grown, |all, fast| {
             prop_assert_eq!((all.window(), all.measured()), (fast.window(), fast.measured()));
             Ok(())
         })?;
-        same(&told, &fast_told, echoes_each)
+        same(&told, &fast_told, echo)
     }
 
     /// Are these acknowledgements the same, edges in whole segments? DCTCP's of what came before a mark tells of a segment less in the receiver of
     /// bytes, and the next one, of the same moment, takes that back.
-    fn same(told: &[(u64, Ack)], fast_told: &[(u64, Ack)], echoes_each: bool) -> Result<(), TestCaseError> {
+    fn same(told: &[(u64, Ack)], fast_told: &[(u64, Ack)], echo: Echo) -> Result<(), TestCaseError> {
         let of = |acks: &[(u64, Ack)], unit: u32| -> Vec<_> {
             let two_at = |i: usize| acks.get(i + 1).is_some_and(|next| next.0 == acks[i].0);
             let of = |(i, (at, a)): (usize, &(u64, Ack))| {
                 let blocks: Vec<_> = a.blocks().iter().map(|b| (b.0 * unit, b.1 * unit)).collect();
-                let edge = if echoes_each && two_at(i) { 0 } else { a.window_end / (MSS / unit) };
-                (*at, a.cum * unit, edge, a.ts, a.ece, a.dsack, blocks)
+                let edge = if echo == Echo::Each && two_at(i) { 0 } else { a.window_end / (MSS / unit) };
+                (*at, a.cum * unit, edge, a.ts, (a.ece, a.marked), a.dsack, blocks)
             };
             acks.iter().enumerate().map(of).collect()
         };
@@ -1595,8 +1610,8 @@ mod tests {
         let mut of = of.into_iter().peekable();
         let begin = of.peek().unwrap().0 * 1000 - open_for_ms * MS;
         let rtt = u64::from(rtt_ms) * MS;
-        let mut all = Receiver::of_bytes(begin, rtt, dctcp, receiver::OVERHEAD);
-        let mut fast = Receiver::new(rtt, dctcp, receiver::OVERHEAD);
+        let mut all = Receiver::of_bytes(begin, rtt, Echo::of_dctcp(dctcp), receiver::OVERHEAD);
+        let mut fast = Receiver::new(rtt, Echo::of_dctcp(dctcp), receiver::OVERHEAD);
         fast.begins(begin as i64);
         let (mut told, mut fast_told) = (Vec::new(), Vec::new());
         for (us, number, ce) in of {
@@ -1613,7 +1628,7 @@ mod tests {
         fast.run_to(u64::MAX - 1);
         told.extend(all.take_acks());
         fast_told.extend(fast.take_acks());
-        same(&told, &fast_told, dctcp).unwrap();
+        same(&told, &fast_told, Echo::of_dctcp(dctcp)).unwrap();
         told.iter().map(|(at, _)| at / 1000).collect()
     }
 
@@ -1691,7 +1706,7 @@ mod tests {
     #[test]
     fn what_comes_shortly_before_the_timer_is_told_before_it_is_read() {
         let steps = [(9, 0, 2, 20), (2, 5, 3, 20), (4, 12, 3, 20), (4, 10, 3, 20)];
-        says_the_same(RTTS[3], steps.to_vec(), false, false, true).unwrap();
+        says_the_same(RTTS[3], steps.to_vec(), Echo::Classic, false, true).unwrap();
     }
 
     /// `tcp_finish_connect`, `tcp_create_openreq_child`: a connection that is open for longer than its timeout, 240 ms, before its first data is quick
@@ -1732,7 +1747,7 @@ mod tests {
     fn an_ack_before_a_mark_out_of_order_moves_the_edge() {
         let steps =
             [(9, 0, 0, 20), (2, 0, 0, 20), (9, 0, 2, 20), (2, 0, 3, 20), (3, 0, 1, 20), (0, 0, 0, 20)];
-        says_the_same(RTTS[0], steps.to_vec(), true, true, false).unwrap();
+        says_the_same(RTTS[0], steps.to_vec(), Echo::Each, true, false).unwrap();
     }
 
     /// A round of exactly a millisecond, which the last two reach together only where the round trip is smoothed in eighths of us.
@@ -1747,6 +1762,6 @@ mod tests {
             (0, 0, 0, 1),
             (2, 0, 0, 1),
         ];
-        says_the_same(RTTS[0], steps.to_vec(), false, false, true).unwrap();
+        says_the_same(RTTS[0], steps.to_vec(), Echo::Classic, false, true).unwrap();
     }
 }

@@ -10,7 +10,7 @@ use crate::random::Random;
 use crate::stream::Record;
 use queuewright_cca::Kind;
 use queuewright_scenario::packet::MSS;
-use queuewright_sim::alone::{Ack, Receiver, Segment};
+use queuewright_sim::alone::{Ack, Echo, Receiver, Segment};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -313,9 +313,9 @@ impl ReplayedReceiver {
                 // A round trip after the handshake has ended the first segment has crossed the link.
                 let link_ns = u64::from(MSS + 66) * 8_000_000_000 / r.path.rate_bps;
                 let opened = at.saturating_sub(r.path.rtt_ns + link_ns);
-                Receiver::of_bytes(opened, rtt_ns, r.path.echoes_each, OVERHEAD)
+                Receiver::of_bytes(opened, rtt_ns, Echo::of_dctcp(r.path.echoes_each), OVERHEAD)
             }
-            false => Receiver::new(rtt_ns, r.path.echoes_each, OVERHEAD),
+            false => Receiver::new(rtt_ns, Echo::of_dctcp(r.path.echoes_each), OVERHEAD),
         };
         if let Some(Event::Ack(_, 0, _, ts, ..)) = r.events.iter().find(|e| matches!(e, Event::Ack(..))) {
             receiver.heard(*ts);

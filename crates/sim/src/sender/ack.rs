@@ -2,7 +2,8 @@
 
 use super::{AckFlags, AckView, Burst, RateDraft, Resend, Sender, Timer};
 use crate::jiffies::timestamp;
-use crate::packet::{MAX_SACKS, flag};
+use crate::packet::{MAX_SACKS, ace, flag, newly_marked};
+use crate::receiver::MOST_UNTOLD;
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, LOST, RETRANS, SACKED};
 use queuewright_cca::{CaState, Cca, Kind, RateSample};
 
@@ -128,7 +129,8 @@ impl Sender {
         if plain
             && ack.cum > self.conn.snd_una
             && self.conn.ca_state == CaState::Open
-            && (ack.flags & (flag::ECE | flag::DSACK) == 0)
+            && ack.flags & self.plain_mask == self.plain_flags
+            && ack.cum - self.conn.snd_una <= self.plain_most
             && !(self.tlp_outstanding | self.rules.ns3_recovery | self.reneged)
         {
             self.work_in::<true>(now, then, ack, plain, random, out);
@@ -151,7 +153,7 @@ impl Sender {
     ) {
         let ns3_recovery = !BRIEF && self.rules.ns3_recovery;
         let mut flags = AckFlags {
-            ece: !BRIEF && ack.flags & flag::ECE != 0,
+            ece: !BRIEF && !self.accurate && ack.flags & flag::ECE != 0,
             duplicate: !BRIEF && ack.flags & flag::DUPLICATE != 0,
             ..AckFlags::default()
         };
@@ -192,9 +194,8 @@ impl Sender {
             && self.conn.packets_out > 0
             && flags.first_sacked_ns / 1000 < self.board.tx_ns(self.conn.snd_una) / 1000
             && !ns3_recovery;
-        if self.ecn && flags.ece {
-            let delivered = self.conn.delivered.wrapping_sub(prior_delivered);
-            self.conn.delivered_ce = self.conn.delivered_ce.wrapping_add(delivered);
+        if !BRIEF && (flags.ece | self.accurate) {
+            self.count_marks(&ack, self.conn.delivered.wrapping_sub(prior_delivered), &mut flags);
         }
         if self.wants.in_ack_event {
             self.cca.in_ack_event(&mut self.conn, now);
@@ -314,6 +315,9 @@ impl Sender {
         flags: &mut AckFlags,
         out: &mut Vec<Burst>,
     ) {
+        if self.accurate {
+            self.count_marks(ack, 0, flags);
+        }
         if self.wants.in_ack_event {
             self.cca.in_ack_event(&mut self.conn, now);
         }
@@ -324,6 +328,52 @@ impl Sender {
             self.process_tlp_ack(now, ack.cum, flags);
         }
         self.push(then, out);
+    }
+
+    /// What an ACK that says that so many segments were delivered says of marks.
+    fn count_marks(&mut self, ack: &AckView<'_>, delivered: u32, flags: &mut AckFlags) {
+        if !self.ecn {
+            return;
+        }
+        let marked = if self.accurate { self.newly_marked(ack, delivered) } else { delivered };
+        self.conn.delivered_ce = self.conn.delivered_ce.wrapping_add(marked);
+        if self.accurate {
+            flags.ece = marked > 0;
+            // Until an ACK tells of segments without marks alone the option is looked at each time.
+            self.plain_flags = ace(self.conn.delivered_ce) | if self.ce_grew { flag::DSACK } else { 0 };
+        }
+    }
+
+    /// `__tcp_accecn_process`, in whole segments: how many more were marked. Three bits tell it if no more than seven segments were delivered;
+    /// of more the option tells it, and where it had no room, which of its counters grew last (`tcp_accecn_process_option`).
+    pub(super) fn newly_marked(&mut self, ack: &AckView<'_>, delivered: u32) -> u32 {
+        let least = newly_marked(ack.flags, self.conn.delivered_ce);
+        let told = match ack.marked {
+            Some(marked) => {
+                let told = marked.wrapping_sub(std::mem::replace(&mut self.ce_told, marked));
+                let grew = if self.ce_grew { delivered <= told } else { told > 0 };
+                self.ce_grew = grew;
+                told
+            }
+            None if self.ce_grew => {
+                self.ce_told = self.ce_told.wrapping_add(delivered);
+                delivered
+            }
+            None => 0,
+        };
+        if delivered <= MOST_UNTOLD {
+            return least;
+        }
+        let most = delivered - (delivered.wrapping_sub(least) & 7);
+        if told == 0 {
+            least
+        } else if delivered >= 16 {
+            if delivered <= told { most } else { most.min(least + (told & !7)) }
+        } else if told > least || 2 * told >= most {
+            most
+        } else {
+            least
+        }
     }
 
     /// The common case: a cumulative ACK, and nothing SACKed, lost or retransmitted.

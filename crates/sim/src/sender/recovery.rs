@@ -396,7 +396,7 @@ impl Sender {
         self.prr_delivered = 0;
         self.prr_out = 0;
         self.conn.ssthresh = self.cca.ssthresh(&mut self.conn, now);
-        self.queue_cwr = self.ecn;
+        self.queue_cwr = self.ecn && !self.accurate;
     }
 
     /// `tcp_cwnd_reduction`: proportional rate reduction (RFC 6937, with RFC 9937's reduction bound).
@@ -612,7 +612,7 @@ impl Sender {
         self.set_state(now, CaState::Loss);
         self.high_seq = self.conn.snd_nxt;
         self.tlp_outstanding = false;
-        self.queue_cwr = self.ecn;
+        self.queue_cwr = self.ecn && !self.accurate;
         // RFC 5682 section 3.1 step 1: not after a previous timeout's recovery.
         self.frto = self.rules.undo && (new_recovery || self.timeouts_in_a_row > 0);
     }

@@ -565,7 +565,7 @@ fn an_ack_after_a_probe_is_no_sample_of_the_probe() {
     b.timer();
     let sent_ms = (b.now / MS) as u32 - 208;
     b.wait(22.0);
-    let ack = AckView { cum: 10, window_end: u32::MAX, ts: sent_ms, flags: 0, sacks: &[] };
+    let ack = AckView { cum: 10, window_end: u32::MAX, ts: sent_ms, flags: 0, marked: None, sacks: &[] };
     b.sender.on_ack(b.now, ack, 0, &mut b.out);
     assert_eq!(b.sender.conn.min_rtt_us, 100_000);
 }
@@ -589,7 +589,7 @@ fn a_timeout_that_proves_spurious_is_undone() {
     let sent_ms = (b.now / MS) as u32;
     for (ms, cum) in [(100, 1), (5, 5)] {
         b.wait(f64::from(ms));
-        let ack = AckView { cum, window_end: u32::MAX, ts: sent_ms, flags: 0, sacks: &[] };
+        let ack = AckView { cum, window_end: u32::MAX, ts: sent_ms, flags: 0, marked: None, sacks: &[] };
         b.sender.on_ack(b.now, ack, 0, &mut b.out);
     }
     assert_eq!(b.sender.conn.ca_state, CaState::Open);
@@ -1383,7 +1383,7 @@ fn the_first_new_segment_alone_says_that_the_window_is_reduced() {
     let mut out = Vec::new();
     s.start_open(1000 * MS, 40 * MS, 0, &mut out);
     out.clear();
-    let ack = |cum, flags, ts| AckView { cum, window_end: u32::MAX, ts, flags, sacks: &[] };
+    let ack = |cum, flags, ts| AckView { cum, window_end: u32::MAX, ts, flags, marked: None, sacks: &[] };
     s.on_ack(1040 * MS, ack(4, flag::ECE, 1000), 0, &mut out);
     s.on_ack(1041 * MS, ack(10, flag::ECE, 1000), 0, &mut out);
     s.on_ack(1080 * MS, ack(s.conn.snd_nxt, 0, 1041), 0, &mut out);
@@ -1658,7 +1658,8 @@ fn a_buffer_holds_half_of_the_widest_window() {
     for (told, held) in [(46, 23), (45, 22), (47, 23), (90, 45), (400, 45)] {
         let mut b = open(Kind::NewReno, Some(10), 10, 40);
         b.sender.max_window = 0;
-        let ack = |cum, end| AckView { cum, window_end: end, ts: b.now as u32, flags: 0, sacks: &[] };
+        let ack =
+            |cum, end| AckView { cum, window_end: end, ts: b.now as u32, flags: 0, marked: None, sacks: &[] };
         b.sender.on_ack(b.now, ack(4, 4 + told), 0, &mut b.out);
         b.sender.on_ack(b.now, ack(10, 10 + told / 2), 0, &mut b.out);
         assert_eq!(b.sender.max_window, told);
@@ -1671,6 +1672,38 @@ fn a_buffer_holds_half_of_the_widest_window() {
         for n in 0..told.min(b.sender.written) {
             b.sender.pushed = b.sender.written - n;
             assert_eq!(b.sender.forces_push(), n * 1448 > told * 1448 / 2, "{n} of {told}");
+        }
+    }
+}
+
+/// AccECN of an ACK of `n` segments of which `marked` were marked, where `before` were, and the option came or not: what Linux makes of it
+/// (`__tcp_accecn_process`).
+#[test]
+fn accurate_marks_are_counted_to_the_last() {
+    use crate::packet::ace;
+    let sender = |before: u32| {
+        let mut b = open(Kind::NewReno, None, 10, 40);
+        (b.sender.accurate, b.sender.conn.delivered_ce, b.sender.ce_told) = (true, before, before);
+        b.sender
+    };
+    let ack = |flags, marked| AckView { cum: 0, window_end: u32::MAX, ts: 0, flags, marked, sacks: &[] };
+    for before in 0..16u32 {
+        for n in 0..80u32 {
+            for marked in 0..=n {
+                let total = before + marked;
+                // With the option all is known.
+                let counted = sender(before).newly_marked(&ack(ace(total), Some(total)), n);
+                assert_eq!(counted, marked, "{before} {n}");
+                // Without it seven segments at most are told apart, and of more the least number is taken: by Linux as long as no mark is known.
+                let counted = sender(before).newly_marked(&ack(ace(total), None), n);
+                assert_eq!(counted, if n <= 7 { marked } else { marked % 8 });
+                // The segments before were marked, and so it is taken to go on.
+                let mut b = sender(before);
+                b.ce_grew = true;
+                let counted = b.newly_marked(&ack(ace(total), None), n);
+                let most = (0..=n).rev().find(|k| k % 8 == marked % 8).unwrap();
+                assert_eq!(counted, if n <= 7 { marked } else { most });
+            }
         }
     }
 }

@@ -65,11 +65,11 @@ impl Sender {
         self.cwnd_used = 0;
     }
 
-    /// Controls that cannot do without ECN mark all they send as ECN-capable, the rest only what RFC 3168
+    /// Controls that cannot do without ECN, and AccECN, mark all they send as ECN-capable (`tcp_ecn_send`), the rest only what RFC 3168
     /// sections 6.1.1 and 6.1.5 allow: no SYN, no ACK without data, no retransmission (`tcp_ca_needs_ecn`).
     #[inline]
     pub(crate) fn always_ect(&self) -> u8 {
-        if self.kind.needs_ecn() { self.ect } else { 0 }
+        if self.kind.needs_ecn() || (self.accurate && self.ecn) { self.ect } else { 0 }
     }
 
     /// [`StackRules::closes`](super::StackRules::closes)
@@ -385,7 +385,7 @@ impl Sender {
         if (prior_packets == 0 || self.timer == Timer::Probe) && !self.probes() {
             self.rearm_rto(now);
         }
-        let mut flags = if self.ecn && (data || self.kind.needs_ecn()) { self.ect } else { 0 };
+        let mut flags = if self.ecn && (data || self.always_ect() != 0) { self.ect } else { 0 };
         if self.ends_with_push(first, n) {
             flags |= flag::PUSH;
         }

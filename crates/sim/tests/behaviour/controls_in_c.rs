@@ -366,3 +366,55 @@ fn a_control_may_say_ect1() {
     assert_eq!(run.groups[0].cca, "scal");
     assert_eq!(run.groups[0].cca_file.as_deref().map(|sum| sum.len()), Some("sha256:".len() + 64));
 }
+
+/// With AccECN a sender knows in the end how many packets were marked, though a third of the acknowledgements are lost (RFC 9768 section 3.2.2.5). An
+/// echo of each mark (RFC 8257) does not tell that.
+#[test]
+fn accurate_ecn_counts_every_mark() {
+    let text = r#"
+#include "qw_cca.h"
+struct qw_counter { qw_u32 acks; };
+static inline void qw_counter_init(struct qw_counter *s, struct qw_conn *c, qw_u64 now) { (void)c; (void)now; s->acks = 0; }
+static inline qw_u32 qw_counter_ssthresh(struct qw_counter *s, struct qw_conn *c, qw_u64 now) { (void)s; (void)c; (void)now; return 60; }
+static inline qw_u32 qw_counter_undo_cwnd(struct qw_counter *s, struct qw_conn *c) { (void)s; return qw_undo_cwnd(c); }
+static inline void qw_counter_cong_control(struct qw_counter *s, struct qw_conn *c, const struct qw_rate_sample *rs, qw_u64 now, qw_u32 random)
+{
+	(void)rs; (void)now; (void)random;
+	/* A window that swings about the threshold: some packets are marked, and some not. */
+	s->acks++;
+	c->cwnd = s->acks % 400 < 200 ? 30 : 60;
+}
+#define QW_COUNTER_FLAGS QW_CCA_NEEDS_ECN
+#define QW_COUNTER_CCA(E) E(init) E(ssthresh) E(undo_cwnd) E(cong_control)
+#define QW_COUNTER_PROBES(V) V(c->delivered_ce, 1)
+#define QW_COUNTER_PROBE_NAMES(N) N("told", "packets")
+"#;
+    let counter = control("counter", text);
+    // What the sender was told, beside what was marked.
+    let runs = |ecn: &str, loss: &str| -> Vec<(f64, f64)> {
+        let toml = format!(
+            "[[ports]]\nname = \"down\"\nrate = \"20mbit\"\nbuffer = \"200p\"\n[[ports]]\nname = \"up\"\nrate = \"100mbit\"\nloss = \"{loss}\"\n\
+             [[flows]]\ncca = \"cubic\"\necn = {ecn}\nsize = \"6mb\"\nports = [\"down\"]\nreverse_ports = [\"up\"]\nrtt = \"20ms\"\n\
+             [queue]\ndisciplines = [{{ name = \"codel\", ecn = true, ce_threshold = \"8ms\" }}]\n\
+             [run]\nduration = \"6s\"\nwarmup = \"0s\"\nseries_flows = 1\nseeds = \"1..12\"\n"
+        );
+        let of = |spec: &RunSpec| {
+            let run = run(&replaced(spec, Kind::Cubic, counter));
+            let column = run.detail.series.columns.iter().find(|c| c.name == "flow0.told").expect("a probe");
+            let told = column.values.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
+            let marked = run.ports[0].marks.values().sum::<u64>() as f64;
+            (told, marked)
+        };
+        // Where the answer to the first SYN was lost no ECN is negotiated.
+        let all: Vec<_> = specs(&toml).iter().map(of).filter(|(_, marked)| *marked > 0.0).collect();
+        assert!(all.len() >= 4 && all.iter().all(|(_, marked)| *marked > 500.0), "{all:?}");
+        all
+    };
+    for loss in ["0%", "35%"] {
+        for (told, marked) in runs("\"l4s\"", loss) {
+            assert!(told == marked, "{told} of {marked}, {loss} lost");
+        }
+    }
+    let each = runs("true", "35%");
+    assert!(each.iter().any(|(told, marked)| told != marked), "{each:?}");
+}
