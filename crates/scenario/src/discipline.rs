@@ -2,7 +2,7 @@
 //! them while it runs; refuses what does not go together.
 
 use crate::data::Files;
-use crate::error::{Error, suggest};
+use crate::error::{Error, suggest, suggest_or_file};
 use crate::model::{Change, Discipline};
 use crate::node::{Node, Value};
 use crate::own;
@@ -63,23 +63,16 @@ pub(crate) fn read(node: &Node, around: ScenarioContext<'_>) -> Result<(Discipli
 }
 
 fn unknown(node: &Node, name: &str) -> Error {
-    match name.ends_with(".h") {
-        true => node
-            .error(format!("not a discipline; for a file of your own write its folder, too: \"./{name}\"")),
-        // As a command line has it.
-        false if name.contains(':') => {
-            let (head, pairs) = name.split_once(':').unwrap_or((name, ""));
-            let pairs = pairs.split(':').filter_map(|pair| pair.split_once('='));
-            let pairs: String = pairs.map(|(key, value)| format!(", {key} = \"{value}\"")).collect();
-            node.error(format!(
-                "not a discipline; its parameters stand beside its name: {{ name = \"{head}\"{pairs} }}"
-            ))
-        }
-        false => {
-            let names = aqm::registry().iter().map(|i| i.name);
-            node.error(format!("not a discipline{}", suggest(name, names)))
-        }
-    }
+    let Some((head, pairs)) = name.split_once(':') else {
+        let names = aqm::registry().iter().map(|i| i.name);
+        return node.error(format!("not a discipline{}", suggest_or_file(name, names)));
+    };
+    // As a command line has it.
+    let pairs = pairs.split(':').filter_map(|pair| pair.split_once('='));
+    let pairs: String = pairs.map(|(key, value)| format!(", {key} = \"{value}\"")).collect();
+    node.error(format!(
+        "not a discipline; its parameters stand beside its name: {{ name = \"{head}\"{pairs} }}"
+    ))
 }
 
 /// In the registry's order: a table has none.

@@ -89,16 +89,40 @@ pub(crate) fn listed(words: impl IntoIterator<Item = impl Into<String>>, last: &
     if words.is_empty() { end } else { format!("{} {last} {end}", words.join(", ")) }
 }
 
+/// What Linux and ns-3 call it, and its name here.
+const ELSEWHERE: [(&str, &str); 5] = [
+    ("reno", "newreno"),
+    ("pfifo", "droptail"),
+    ("bfifo", "droptail"),
+    ("fifo", "droptail"),
+    ("taildrop", "droptail"),
+];
+
 /// The one of these words that is close to what was written, if one is.
 pub fn nearest<'a>(word: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A long word is no typo of a short one, and costs time to compare.
     let lower = if word.len() <= 64 { word.to_lowercase() } else { return None };
+    let allowed: Vec<&str> = allowed.into_iter().collect();
+    if let Some((_, ours)) =
+        ELSEWHERE.iter().find(|(theirs, ours)| *theirs == lower && allowed.contains(ours))
+    {
+        return Some(ours);
+    }
     let near = allowed
         .into_iter()
         .map(|a| (strsim::damerau_levenshtein(&lower, a), a))
         .filter(|(distance, a)| *distance <= 1 + a.len() / 3 && *distance < a.len())
         .min();
     near.map(|(_, near)| near)
+}
+
+/// The same where the path of a header of one's own is allowed, too.
+pub(crate) fn suggest_or_file<'a>(word: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
+    match (word.contains('/'), word.ends_with(".h")) {
+        (false, true) => format!("; for a file of your own write its folder, too: \"./{word}\""),
+        (true, false) => format!("; a file of your own ends in .h: \"{word}.h\""),
+        _ => suggest(word, allowed),
+    }
 }
 
 /// `; did you mean "x"?` for a word close to an allowed one, and the allowed ones.

@@ -8,7 +8,7 @@
 //! with the keys of the file.
 
 use crate::datagrams::Datagrams;
-use crate::error::{Error, Place, suggest};
+use crate::error::{Error, Place, suggest, suggest_or_file};
 use crate::form::{Form, Keys};
 use crate::keys;
 use crate::node::{Node, Value};
@@ -307,7 +307,7 @@ fn flows(item: Node) -> Result<Node, Error> {
         let names = preset::names();
         if !names.contains(&kind) && !is_file(kind) {
             let kinds = names.into_iter().chain(Datagrams::names());
-            return Err(item.error(format!("not a kind of flow{}", suggest(kind, kinds))));
+            return Err(item.error(format!("not a kind of flow{}", suggest_or_file(kind, kinds))));
         }
         push(&item, "cca", kind, &mut entries)?;
     }

@@ -4,7 +4,7 @@ use crate::arrivals::{ArrivalPattern, ArrivalRate, Arrivals, PageLoads, Pause, m
 use crate::client::Client;
 use crate::data::{DataFile, Files};
 use crate::datagrams::{Datagrams, Given};
-use crate::error::{Error, listed, suggest};
+use crate::error::{Error, listed, suggest_or_file};
 use crate::form::MAX_WINDOW;
 use crate::keys::{FLOWS, MAX_FLOWS, WEIGHT};
 use crate::memory::wire_bytes;
@@ -442,7 +442,7 @@ fn ccas(node: &Node, files: &Files, control_files: &mut ControlFiles) -> Result<
                 )));
             }
             let kinds = Kind::ALL.iter().map(|k| k.name());
-            return Err(weight.key_error(format!("not a congestion control{}", suggest(name, kinds))));
+            return Err(weight.key_error(format!("not a congestion control{}", suggest_or_file(name, kinds))));
         };
         let share = weight.one(&WEIGHT).map_err(|_| {
             weight
