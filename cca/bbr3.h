@@ -1394,13 +1394,23 @@ static inline void qw_bbr3_cwnd_event(struct qw_bbr3 *s, struct qw_conn *c,
 		qw_bbr3_check_probe_rtt_done(s, c, now);
 }
 
-#define QW_BBR3_CCA(E)  \
-	E(init)         \
-	E(ssthresh)     \
-	E(undo_cwnd)    \
-	E(cong_control) \
-	E(set_state)    \
-	E(cwnd_event)   \
+/* The window of the next round may be twice this one's, and what probes adds to
+ * it, as BBR's code has it in all versions. */
+static inline qw_u32 qw_bbr3_sndbuf_expand(struct qw_bbr3 *s, struct qw_conn *c)
+{
+	(void)s;
+	(void)c;
+	return 3;
+}
+
+#define QW_BBR3_CCA(E)   \
+	E(init)          \
+	E(ssthresh)      \
+	E(undo_cwnd)     \
+	E(cong_control)  \
+	E(set_state)     \
+	E(cwnd_event)    \
+	E(sndbuf_expand) \
 	E(lost)
 
 /* 0 where a bound is not set. */

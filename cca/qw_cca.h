@@ -46,6 +46,8 @@
  *	QW_EVENT_*
  *   qw_u32 qw_X_min_tso_segs(s, c)
  *	the least number of packets to send at once; without it 2
+ *   qw_u32 qw_X_sndbuf_expand(s, c)
+ *	how many windows the send buffer grows to hold; without it 2
  *   void qw_X_lost(s, c, const struct qw_lost *l, now)
  *	one packet was marked lost. Never called in Linux, which tells no control
  *	of single packets

@@ -1202,6 +1202,8 @@ int main(void)
 	spurious(n);
 	precaution(n);
 	policer(n);
+	/* As Linux's tcp_bbr.c has it. */
+	CHECK(qw_bbr3_sndbuf_expand(0, 0) == 3, "send buffer");
 	tiny(n);
 	aggregation(n);
 	refill(n);

@@ -64,6 +64,11 @@
 	{                                           \
 		return qw_##X##_min_tso_segs(s, c); \
 	}
+#define BPF_sndbuf_expand(X)                         \
+	qw_u32 bpf_##X##_sndbuf_expand(S(X))         \
+	{                                            \
+		return qw_##X##_sndbuf_expand(s, c); \
+	}
 #define BPF_lost(X)                                                    \
 	void bpf_##X##_lost(S(X), const struct qw_lost *l, qw_u64 now) \
 	{                                                              \

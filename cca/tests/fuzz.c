@@ -108,6 +108,8 @@ static void event(qw_u8 *s, struct qw_conn *c, qw_u64 now)
 	case 5:
 		if (control.min_tso_segs)
 			control.min_tso_segs(s, c);
+		if (control.sndbuf_expand)
+			control.sndbuf_expand(s, c);
 		break;
 	default:
 		sample(&rs, c, now);

@@ -51,6 +51,7 @@ struct control {
 	void (*set_state)(void *s, struct qw_conn *c, qw_u32 st, qw_u64 now);
 	void (*cwnd_event)(void *s, struct qw_conn *c, qw_u32 ev, qw_u64 now);
 	qw_u32 (*min_tso_segs)(void *s, struct qw_conn *c);
+	qw_u32 (*sndbuf_expand)(void *s, struct qw_conn *c);
 	void (*lost)(void *s, struct qw_conn *c, const struct qw_lost *l,
 		     qw_u64 now);
 };
@@ -111,6 +112,11 @@ struct control {
 	static qw_u32 call_min_tso_segs(void *s, CC) \
 	{                                            \
 		return FN(min_tso_segs)(s, c);       \
+	}
+#define DEFINE_sndbuf_expand                          \
+	static qw_u32 call_sndbuf_expand(void *s, CC) \
+	{                                             \
+		return FN(sndbuf_expand)(s, c);       \
 	}
 #define DEFINE_lost                                                 \
 	static void call_lost(void *s, CC, const struct qw_lost *l, \

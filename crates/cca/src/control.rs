@@ -25,7 +25,7 @@ pub struct Info {
     pub needs_rate: bool,
     /// Controls cwnd and pacing itself ([`Control::cong_control`]), in place of PRR and congestion avoidance.
     pub own_control: bool,
-    /// Windows that the send buffer grows to hold (`sndbuf_expand`).
+    /// Windows that the send buffer grows to hold (`sndbuf_expand`); one in C says that itself.
     pub buffered_windows: u32,
     /// The file of `cca/` that it is compiled from; none: it is in Rust, or a user's.
     pub header: Option<&'static str>,
@@ -253,6 +253,14 @@ macro_rules! controls {
             }
 
             #[inline]
+            /// `sndbuf_expand`: how many windows the send buffer grows to hold.
+            pub fn sndbuf_expand(&mut self, c: &mut Conn) -> u32 {
+                match self {
+                    $(Cca::$name(_) => <$name as Control>::INFO.buffered_windows,)+
+                    Cca::InC(x) => x.sndbuf_expand(c),
+                }
+            }
+
             pub fn in_ack_event(&mut self, c: &mut Conn, now_ns: u64) {
                 match self {
                     $(Cca::$name(x) => x.in_ack_event(c, now_ns),)+

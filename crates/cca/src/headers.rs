@@ -11,7 +11,6 @@ header!(
         about: "model of bandwidth, round trip and bearable loss, paced (version 3)",
         source: "draft-ietf-ccwg-bbr-06",
         own_control: true,
-        buffered_windows: 3,
         header: Some("bbr3.h"),
         explain: include_str!("../../../docs/controls/bbr3.md"),
         ..Info::PLAIN

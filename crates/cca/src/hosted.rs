@@ -166,6 +166,16 @@ impl Hosted {
         }
     }
 
+    pub(crate) fn sndbuf_expand(&mut self, c: &mut Conn) -> u32 {
+        match self.table.sndbuf_expand {
+            Some(ask) => {
+                let said = ask(self.state.as_mut_ptr(), c);
+                self.heard("sndbuf_expand", said)
+            }
+            None => Info::PLAIN.buffered_windows,
+        }
+    }
+
     pub(crate) fn lost(&mut self, c: &mut Conn, lost: &Lost, now_ns: u64) {
         if let Some(tell) = self.table.lost {
             let code = tell(self.state.as_mut_ptr(), c, lost, now_ns);
@@ -307,7 +317,7 @@ mod tests {
             Said { value, fault }
             Table {
                 size, flags, about, shown, init, ssthresh, undo_cwnd, cong_avoid, cong_control, pkts_acked, in_ack_event,
-                set_state, cwnd_event, min_tso_segs, lost, probe,
+                set_state, cwnd_event, min_tso_segs, sndbuf_expand, lost, probe,
             }
         };
         unsafe extern "C" {

@@ -87,6 +87,7 @@ const size_t qw_cca_layout[] = {
 	OWN(set_state),
 	OWN(cwnd_event),
 	OWN(min_tso_segs),
+	OWN(sndbuf_expand),
 	OWN(lost),
 	OWN(probe),
 };

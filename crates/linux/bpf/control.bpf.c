@@ -112,6 +112,7 @@ struct tcp_congestion_ops {
 	void (*pkts_acked)(struct sock *sk,
 			   const struct ack_sample___host *sample);
 	qw_u32 (*min_tso_segs)(struct sock *sk);
+	qw_u32 (*sndbuf_expand)(struct sock *sk);
 	qw_u32 (*undo_cwnd)(struct sock *sk);
 	qw_u32 flags;
 	char name[16];
@@ -587,6 +588,19 @@ PROGRAM(min_tso_segs)
 #endif
 #undef IS_min_tso_segs
 
+#define IS_sndbuf_expand 1
+#if WANTS
+#define SNDBUF_EXPAND .sndbuf_expand = (void *)host_sndbuf_expand,
+PROGRAM(sndbuf_expand)
+{
+	BEGIN(h, sk);
+	return h ? CALL(sndbuf_expand)(&h->state, &h->conn) : 2;
+}
+#else
+#define SNDBUF_EXPAND
+#endif
+#undef IS_sndbuf_expand
+
 #if FLAGS & QW_CCA_NEEDS_ECN
 /* A receiver of classic ECN whose sender needs exact feedback (RFC 8257, section
  * 3.2): ECE is CE of the packets that the ACK is for, and one is sent at once
@@ -690,7 +704,7 @@ struct tcp_congestion_ops host_table = {
 	.ssthresh = (void *)host_ssthresh,
 	.undo_cwnd = (void *)host_undo_cwnd,
 	CONG_AVOID CONG_CONTROL PKTS_ACKED IN_ACK_EVENT SET_STATE MIN_TSO_SEGS
-		CWND_EVENT TX_START.flags =
+		SNDBUF_EXPAND CWND_EVENT TX_START.flags =
 		(FLAGS & QW_CCA_NEEDS_ECN ? TCP_CONG_NEEDS_ECN : 0) | ACCECN,
 	.name = QW_CONTROL,
 };

@@ -67,6 +67,7 @@ pub(crate) struct Table {
     pub(super) set_state: Option<extern "C" fn(State, &mut Conn, u32, u64) -> u32>,
     pub(super) cwnd_event: Option<extern "C" fn(State, &mut Conn, u32, u64) -> u32>,
     pub(super) min_tso_segs: Option<extern "C" fn(State, &mut Conn) -> Said>,
+    pub(super) sndbuf_expand: Option<extern "C" fn(State, &mut Conn) -> Said>,
     pub(super) lost: Option<extern "C" fn(State, &mut Conn, &Lost, u64) -> u32>,
     pub(super) probe: extern "C" fn(*const u64, &Conn, u64) -> f64,
 }

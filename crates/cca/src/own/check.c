@@ -101,7 +101,7 @@ enum {
 	qw_check_has_init, qw_check_has_ssthresh, qw_check_has_undo_cwnd,
 	qw_check_has_cong_avoid, qw_check_has_cong_control, qw_check_has_pkts_acked,
 	qw_check_has_in_ack_event, qw_check_has_set_state, qw_check_has_cwnd_event,
-	qw_check_has_min_tso_segs, qw_check_has_lost,
+	qw_check_has_min_tso_segs, qw_check_has_lost, qw_check_has_sndbuf_expand,
 };
 struct qw_check_args {
 	qw_u32 acked, rtt_us, state, event, random;
@@ -116,6 +116,7 @@ struct qw_check_args {
 #define QW_CHECK_CALL_set_state qw_@x@_set_state(k->s, k->c, a.state, k->now)
 #define QW_CHECK_CALL_cwnd_event qw_@x@_cwnd_event(k->s, k->c, a.event, k->now)
 #define QW_CHECK_CALL_min_tso_segs answer = qw_@x@_min_tso_segs(k->s, k->c)
+#define QW_CHECK_CALL_sndbuf_expand answer = qw_@x@_sndbuf_expand(k->s, k->c)
 #define QW_CHECK_CALL_lost qw_@x@_lost(k->s, k->c, k->l, k->now)
 
 #define QW_CHECK_EVENT(name)                     \
@@ -216,6 +217,7 @@ static void qw_check_send(struct qw_check *k)
 		qw_check_event(k, qw_check_has_cwnd_event, a);
 	segs = qw_check_event(k, qw_check_has_min_tso_segs, a);
 	k->seen += segs;
+	k->seen += qw_check_event(k, qw_check_has_sndbuf_expand, a);
 	/* A window, or what an application has. */
 	n = c->cwnd - in_flight;
 	if (qw_check_roll(k) % 4 == 0) {

@@ -54,6 +54,7 @@ enum {
 	qw_events_have_cwnd_event = 256,
 	qw_events_have_min_tso_segs = 512,
 	qw_events_have_lost = 1024,
+	qw_events_have_sndbuf_expand = 2048,
 };
 #define QW_OWN_BIT(event) | qw_events_have_##event
 # @end@ "@file@"
@@ -93,6 +94,7 @@ _Static_assert(!((QW_@X@_FLAGS) & QW_CCA_BURSTS) || (QW_OWN_HAS & qw_events_have
 #define QW_OWN_SHAPE_set_state _Static_assert(QW_OWN_SHAPE(qw_@x@_set_state, void, qw_u32, qw_u64), "qw_@x@_set_state is to be void (struct qw_@x@ *s, struct qw_conn *c, qw_u32 state, qw_u64 now)");
 #define QW_OWN_SHAPE_cwnd_event _Static_assert(QW_OWN_SHAPE(qw_@x@_cwnd_event, void, qw_u32, qw_u64), "qw_@x@_cwnd_event is to be void (struct qw_@x@ *s, struct qw_conn *c, qw_u32 event, qw_u64 now)");
 #define QW_OWN_SHAPE_min_tso_segs _Static_assert(QW_OWN_SHAPE_OF_TWO(qw_@x@_min_tso_segs, qw_u32), "qw_@x@_min_tso_segs is to be qw_u32 (struct qw_@x@ *s, struct qw_conn *c)");
+#define QW_OWN_SHAPE_sndbuf_expand _Static_assert(QW_OWN_SHAPE_OF_TWO(qw_@x@_sndbuf_expand, qw_u32), "qw_@x@_sndbuf_expand is to be qw_u32 (struct qw_@x@ *s, struct qw_conn *c)");
 #define QW_OWN_SHAPE_lost _Static_assert(QW_OWN_SHAPE(qw_@x@_lost, void, const struct qw_lost *, qw_u64), "qw_@x@_lost is to be void (struct qw_@x@ *s, struct qw_conn *c, const struct qw_lost *l, qw_u64 now)");
 #define QW_OWN_SHAPE_OF(event) QW_OWN_SHAPE_##event
 # @end@ "@file@"
@@ -191,6 +193,7 @@ qw_own_after(struct qw_conn *c, const struct qw_conn *before)
 #define QW_OWN_CALL_set_state QW_OWN_CALL(set_state, qw_@x@_set_state(QW_OWN_S(s), c, state, now), void *s, struct qw_conn *c, qw_u32 state, qw_u64 now)
 #define QW_OWN_CALL_cwnd_event QW_OWN_CALL(cwnd_event, qw_@x@_cwnd_event(QW_OWN_S(s), c, event, now), void *s, struct qw_conn *c, qw_u32 event, qw_u64 now)
 #define QW_OWN_CALL_min_tso_segs QW_OWN_ASK(min_tso_segs, qw_@x@_min_tso_segs(QW_OWN_S(s), c), (void)0, void *s, struct qw_conn *c)
+#define QW_OWN_CALL_sndbuf_expand QW_OWN_ASK(sndbuf_expand, qw_@x@_sndbuf_expand(QW_OWN_S(s), c), (void)0, void *s, struct qw_conn *c)
 #define QW_OWN_CALL_lost QW_OWN_CALL(lost, qw_@x@_lost(QW_OWN_S(s), c, l, now), void *s, struct qw_conn *c, const struct qw_lost *l, qw_u64 now)
 #define QW_OWN_CALL_OF(event) QW_OWN_CALL_##event
 QW_@X@_CCA(QW_OWN_CALL_OF)

@@ -51,6 +51,7 @@ struct qw_own {
 	qw_u32 (*cwnd_event)(void *s, struct qw_conn *c, qw_u32 event,
 			     qw_u64 now);
 	struct qw_own_said (*min_tso_segs)(void *s, struct qw_conn *c);
+	struct qw_own_said (*sndbuf_expand)(void *s, struct qw_conn *c);
 	qw_u32 (*lost)(void *s, struct qw_conn *c, const struct qw_lost *l,
 		       qw_u64 now);
 	double (*probe)(const void *s, const struct qw_conn *c, qw_u64 i);

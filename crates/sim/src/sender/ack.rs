@@ -227,6 +227,12 @@ impl Sender {
         let lost = if BRIEF { 0 } else { self.conn.lost - prior_lost };
         // ns-3's windows grow with what is acknowledged, SACKed before or not.
         let acked_sacked = if ns3_recovery { ack.cum - prior_una } else { delivered };
+        if self.conn.app_limited != 0 && self.conn.delivered > self.conn.app_limited {
+            self.conn.app_limited = 0;
+        }
+        if delivered > 0 {
+            self.conn.delivered_ns = now;
+        }
         // Who samples the rate has a control of its own (`cong_control`).
         if self.samples_rate {
             if !BRIEF && reneged {
@@ -248,9 +254,6 @@ impl Sender {
             }
             self.cca.cong_control(&mut self.conn, &draft.sample, now, random);
         } else {
-            if delivered > 0 {
-                self.conn.delivered_ns = now;
-            }
             if !BRIEF && matches!(self.conn.ca_state, CaState::Cwr | CaState::Recovery) {
                 self.reduce_cwnd(delivered, lost, &flags);
             } else if flags.data_acked || (flags.data_sacked && self.reordering > 3) {
@@ -889,12 +892,6 @@ impl Sender {
     #[inline(always)]
     fn finish_rate(&mut self, now: u64, delivered: u32, lost: u32, draft: &mut RateDraft) {
         let c = &mut self.conn;
-        if c.app_limited != 0 && c.delivered > c.app_limited {
-            c.app_limited = 0;
-        }
-        if delivered > 0 {
-            c.delivered_ns = now;
-        }
         let rs: &mut RateSample = &mut draft.sample;
         rs.acked_sacked = delivered;
         rs.losses = lost;

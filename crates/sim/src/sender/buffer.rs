@@ -42,8 +42,8 @@ impl Sender {
     #[inline(never)]
     fn expand_for(&mut self, segments: u32) {
         self.expanded_for = segments;
-        let windows = self.kind.info().buffered_windows;
-        let bytes = segments.saturating_mul(windows * SEGMENT_BYTES);
+        let windows = self.cca.sndbuf_expand(&mut self.conn);
+        let bytes = segments.saturating_mul(windows.saturating_mul(SEGMENT_BYTES));
         let bytes = bytes.min(self.wmem);
         if bytes > self.sndbuf {
             self.sndbuf = bytes;
@@ -235,8 +235,7 @@ impl Sender {
     /// `tcp_rate_check_app_limited`, when the application writes: it had nothing more for a window that has room.
     pub(super) fn check_app_limited(&mut self, now: u64) {
         let c = &mut self.conn;
-        if self.samples_rate
-            && c.snd_nxt >= self.written
+        if c.snd_nxt >= self.written
             && c.in_flight() < c.cwnd
             && c.lost_out <= c.retrans_out
             && self.access_free_ns <= now

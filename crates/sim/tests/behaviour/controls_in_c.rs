@@ -418,3 +418,33 @@ static inline void qw_counter_cong_control(struct qw_counter *s, struct qw_conn 
     let each = runs("true", "35%");
     assert!(each.iter().any(|(told, marked)| told != marked), "{each:?}");
 }
+
+/// A control says how many of its windows the send buffer holds (`sndbuf_expand`): of one not all is in flight at all times, as the
+/// application writes more only when a third is free; without the event it is two.
+#[test]
+fn a_control_sizes_the_send_buffer() {
+    let text = r#"
+#include "qw_cca.h"
+struct qw_sized { qw_u32 acks; };
+static inline void qw_sized_init(struct qw_sized *s, struct qw_conn *c, qw_u64 now) { (void)s; (void)now; c->cwnd = 100; }
+static inline qw_u32 qw_sized_ssthresh(struct qw_sized *s, struct qw_conn *c, qw_u64 now) { (void)s; (void)c; (void)now; return 100; }
+static inline qw_u32 qw_sized_undo_cwnd(struct qw_sized *s, struct qw_conn *c) { (void)s; return qw_undo_cwnd(c); }
+static inline void qw_sized_cong_control(struct qw_sized *s, struct qw_conn *c, const struct qw_rate_sample *rs, qw_u64 now, qw_u32 random)
+{ (void)s; (void)rs; (void)now; (void)random; c->cwnd = 100; }
+static inline qw_u32 qw_sized_sndbuf_expand(struct qw_sized *s, struct qw_conn *c) { (void)s; (void)c; return WINDOWS; }
+#define QW_SIZED_FLAGS 0
+#define QW_SIZED_CCA(E) E(init) E(ssthresh) E(undo_cwnd) E(cong_control) E(sndbuf_expand)
+"#;
+    // Half of what the window could fill.
+    let toml = "[link]\nrate = \"50mbit\"\nbuffer = \"400p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"48ms\"\n\
+                [queue]\ndisciplines = [\"droptail\"]\n[run]\nduration = \"6s\"\nwarmup = \"2s\"\nseeds = [1]\n";
+    let bps = |windows: Option<&str>| {
+        let text = match windows {
+            Some(n) => text.replace("WINDOWS", n),
+            None => text.replace("WINDOWS", "0").replace(" E(sndbuf_expand)", ""),
+        };
+        run(&replaced(&specs(toml)[0], Kind::Cubic, control("sized", &text))).flows[0].goodput_bps
+    };
+    let (one, two, three, without) = (bps(Some("1")), bps(Some("2")), bps(Some("3")), bps(None));
+    assert!(two == without && three > 0.99 * two && one < 0.99 * two, "{one} {two} {three} {without}");
+}
