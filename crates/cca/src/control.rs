@@ -143,6 +143,8 @@ macro_rules! controls {
             $(#[doc = concat!("In C, of `cca/`: ", stringify!($in_c), ".")] $in_c,)+
             /// Out of a file of the user's own.
             Own($crate::own::Mine),
+            /// A type of a program's own ([`Kind::of`]).
+            Rust($crate::typed::Typed),
         }
 
         impl Kind {
@@ -156,7 +158,13 @@ macro_rules! controls {
                     $(Kind::$name => &<$name as Control>::INFO,)+
                     $(Kind::$in_c => &$crate::headers::$header.info,)+
                     Kind::Own(mine) => mine.info(),
+                    Kind::Rust(typed) => typed.info(),
                 }
+            }
+
+            /// A type of a program's own. `RunSpec::replace_control` of `queuewright-scenario` puts it into a run; in scenario files it has no name.
+            pub fn of<C: Control + std::fmt::Debug + Clone + Send + Sync + 'static>() -> Kind {
+                Kind::Rust($crate::typed::Typed::of::<C>())
             }
 
             /// The file that it is out of.
@@ -199,6 +207,8 @@ macro_rules! controls {
             $(#[doc = concat!("See [`", stringify!($name), "`](crate::", stringify!($name), ").")] $name($held),)+
             /// In C.
             InC(Hosted),
+            /// A type of a program's own.
+            Rust(Box<dyn $crate::typed::Hooks>),
         }
 
         #[allow(missing_docs)]
@@ -208,6 +218,7 @@ macro_rules! controls {
                     $(Kind::$name => Cca::$name(<$name as Control>::start(flavour, c, now_ns).into()),)+
                     $(Kind::$in_c => Cca::InC($crate::headers::$header.start(c, now_ns)),)+
                     Kind::Own(mine) => Cca::InC(Hosted::start(mine.info(), mine.own().table, c, now_ns)),
+                    Kind::Rust(typed) => Cca::Rust(typed.start(flavour, c, now_ns)),
                 }
             }
 
@@ -217,6 +228,7 @@ macro_rules! controls {
                     $(Kind::$name => Cca::$name(<$name as Control>::start(flavour, c, 0).into()),)+
                     $(Kind::$in_c => Cca::InC($crate::headers::$header.unopened()),)+
                     Kind::Own(mine) => Cca::InC(Hosted::unopened(mine.info(), mine.own().table)),
+                    Kind::Rust(typed) => Cca::Rust(typed.start(flavour, c, 0)),
                 }
             }
 
@@ -224,6 +236,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.wants(),)+
                     Cca::InC(x) => x.wants(),
+                    Cca::Rust(x) => x.wants(),
                 }
             }
 
@@ -241,6 +254,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(_) => const { <$name as Control>::INFO.own_control },)+
                     Cca::InC(x) => x.wants().cong_control,
+                    Cca::Rust(x) => x.wants().cong_control,
                 }
             }
 
@@ -249,6 +263,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.min_tso_segs(c),)+
                     Cca::InC(x) => x.min_tso_segs(c),
+                    Cca::Rust(x) => x.min_tso_segs(c),
                 }
             }
 
@@ -258,6 +273,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(_) => <$name as Control>::INFO.buffered_windows,)+
                     Cca::InC(x) => x.sndbuf_expand(c),
+                    Cca::Rust(x) => x.info().buffered_windows,
                 }
             }
 
@@ -265,6 +281,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.in_ack_event(c, now_ns),)+
                     Cca::InC(x) => x.in_ack_event(c, now_ns),
+                    Cca::Rust(x) => x.in_ack_event(c, now_ns),
                 }
             }
 
@@ -272,6 +289,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.lost(c, lost, now_ns),)+
                     Cca::InC(x) => x.lost(c, lost, now_ns),
+                    Cca::Rust(x) => x.lost(c, lost, now_ns),
                 }
             }
 
@@ -280,6 +298,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.cong_control(c, rs, now_ns, random),)+
                     Cca::InC(x) => x.cong_control(c, rs, now_ns, random),
+                    Cca::Rust(x) => x.cong_control(c, rs, now_ns, random),
                 }
             }
 
@@ -288,6 +307,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.cong_avoid(c, acked, now_ns),)+
                     Cca::InC(x) => x.cong_avoid(c, acked, now_ns),
+                    Cca::Rust(x) => x.cong_avoid(c, acked, now_ns),
                 }
             }
 
@@ -296,6 +316,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.pkts_acked(c, acked, rtt_us, now_ns),)+
                     Cca::InC(x) => x.pkts_acked(c, acked, rtt_us, now_ns),
+                    Cca::Rust(x) => x.pkts_acked(c, acked, rtt_us, now_ns),
                 }
             }
 
@@ -303,6 +324,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.ssthresh(c, now_ns),)+
                     Cca::InC(x) => x.ssthresh(c, now_ns),
+                    Cca::Rust(x) => x.ssthresh(c, now_ns),
                 }
             }
 
@@ -310,6 +332,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.undo_cwnd(c),)+
                     Cca::InC(x) => x.undo_cwnd(c),
+                    Cca::Rust(x) => x.undo_cwnd(c),
                 }
             }
 
@@ -317,6 +340,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.set_state(c, new, now_ns),)+
                     Cca::InC(x) => x.set_state(c, new, now_ns),
+                    Cca::Rust(x) => x.set_state(c, new, now_ns),
                 }
             }
 
@@ -324,6 +348,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.event(c, event, now_ns),)+
                     Cca::InC(x) => x.event(c, event, now_ns),
+                    Cca::Rust(x) => x.event(c, event, now_ns),
                 }
             }
 
@@ -331,6 +356,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.set_rate(c, rate, now_ns),)+
                     Cca::InC(_) => {}
+                    Cca::Rust(x) => x.set_rate(c, rate, now_ns),
                 }
             }
 
@@ -338,6 +364,7 @@ macro_rules! controls {
                 match self {
                     $(Cca::$name(x) => x.opened_before(clock, ns),)+
                     Cca::InC(_) => {}
+                    Cca::Rust(x) => x.opened_before(clock, ns),
                 }
             }
         }

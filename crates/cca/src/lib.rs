@@ -20,6 +20,7 @@ mod ledbat;
 mod newreno;
 pub mod own;
 mod scalable;
+mod typed;
 mod vegas;
 mod veno;
 mod yeah;
@@ -27,6 +28,7 @@ mod yeah;
 pub use bbr::Mode as BbrMode;
 pub use control::{Control, Info, Linux};
 pub use hosted::{Fault, Hosted, Lost, Wants};
+pub use typed::Typed;
 
 /// Ticks of Linux's coarse clock a second (`CONFIG_HZ` of Debian's kernels), if not set otherwise.
 pub const HZ: u64 = 250;

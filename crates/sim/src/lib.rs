@@ -5,6 +5,59 @@
 //! (`flow`) → `port` (`queues`, discipline, `link`) → `forward_path` → `receiver` → ACK → `sender`;
 //! `world` serves the ports, `net` moves it on between them, `hosts` within a flow, `wheel` holds what is still to happen at
 //! ports, `measure` watches.
+//!
+//! # A congestion control of your own
+//!
+//! A type that is a [`Control`](queuewright_cca::Control) takes the place of another in a run. So a test can have it below every queue manager, on any
+//! scenario. This one is Reno with a decrease to 70 %:
+//!
+//! ```
+//! use queuewright_cca::{Conn, Control, Flavour, Info, Kind};
+//! use queuewright_scenario::Scenario;
+//! use std::path::Path;
+//! use std::sync::atomic::AtomicBool;
+//!
+//! #[derive(Debug, Clone)]
+//! struct Mine;
+//!
+//! impl Control for Mine {
+//!     const INFO: Info = Info { name: "mine", ..Info::PLAIN };
+//!
+//!     fn start(_: Flavour, _: &mut Conn, _now_ns: u64) -> Mine {
+//!         Mine
+//!     }
+//!
+//!     fn ssthresh(&mut self, c: &mut Conn, _now_ns: u64) -> u32 {
+//!         (c.cwnd * 7 / 10).max(2)
+//!     }
+//!
+//!     fn cong_avoid(&mut self, c: &mut Conn, acked: u32, _now_ns: u64) {
+//!         if let Some(left) = c.past_slow_start(acked) {
+//!             c.cong_avoid_ai(c.cwnd, left);
+//!         }
+//!     }
+//! }
+//!
+//! let text = r#"
+//!     [link]
+//!     rate = "20mbit"
+//!     [[flows]]
+//!     cca = "cubic"
+//!     rtt = "20ms"
+//!     [queue]
+//!     disciplines = ["droptail", "codel", "pie", "fq-codel"]
+//!     [run]
+//!     duration = "10s"
+//!     warmup = "2s"
+//! "#;
+//! let scenario = Scenario::parse(text, "a scenario", Path::new("."))?;
+//! for mut spec in scenario.runs()? {
+//!     spec.replace_control(Kind::Cubic, Kind::of::<Mine>());
+//!     let run = queuewright_sim::run(&spec, &AtomicBool::new(false), &|_| ())?;
+//!     assert!(run.ports[0].utilization > 0.85, "{}", run.discipline);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod ack;
 pub mod alone;

@@ -1,9 +1,9 @@
 //! Congestion controls in C: those that are there in Rust, too, do the same to the packet; and a control that is wrong ends its run.
 
 use crate::bed::{run, specs};
-use queuewright_cca::{Kind, own};
+use queuewright_cca::{CaState, Conn, Control, Cubic, Event, Flavour, Info, Kind, own};
 use queuewright_results::Run;
-use queuewright_scenario::spec::{ArrivalProcess, RunSpec, Traffic, TrafficModel};
+use queuewright_scenario::spec::{RunSpec, Traffic};
 use queuewright_sim::Error;
 use std::path::Path;
 use std::sync::Once;
@@ -27,25 +27,12 @@ fn in_c(name: &str) -> Kind {
     control(&format!("c-{name}"), &text)
 }
 
-/// Has the one in the place of the other everywhere.
+/// Has the one in the place of the other everywhere but in what results call it.
 fn replaced(spec: &RunSpec, from: Kind, to: Kind) -> RunSpec {
     let mut spec = spec.clone();
-    let other = |cca: &mut Kind| *cca = if *cca == from { to } else { *cca };
-    let of_flow = |traffic: &mut Traffic| match traffic {
-        Traffic::Tcp { cca, .. } => other(cca),
-        Traffic::Datagrams { .. } => {}
-    };
-    spec.flows.iter_mut().for_each(|flow| of_flow(&mut flow.traffic));
-    for source in &mut spec.sources {
-        match &mut source.arrival {
-            ArrivalProcess::Sessions { first, .. } => first.iter_mut().for_each(|f| of_flow(&mut f.traffic)),
-            ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
-                if let TrafficModel::Tcp { ccas, .. } = &mut each.traffic {
-                    ccas.iter_mut().for_each(|(kind, _)| other(kind));
-                }
-            }
-        }
-    }
+    let groups = spec.groups.clone();
+    spec.replace_control(from, to);
+    spec.groups = groups;
     spec
 }
 
@@ -447,4 +434,48 @@ static inline qw_u32 qw_sized_sndbuf_expand(struct qw_sized *s, struct qw_conn *
     };
     let (one, two, three, without) = (bps(Some("1")), bps(Some("2")), bps(Some("3")), bps(None));
     assert!(two == without && three > 0.99 * two && one < 0.99 * two, "{one} {two} {three} {without}");
+}
+
+/// A Rust type of a program's own is told and asked what the program's are: one that passes each call on to CUBIC has CUBIC's results to the
+/// packet; that is no more than its own rule says with another.
+#[test]
+fn a_control_may_be_a_type() {
+    #[derive(Debug, Clone)]
+    struct Passes(Cubic);
+    impl Control for Passes {
+        const INFO: Info = Info { name: "passes", ..Info::PLAIN };
+        fn start(flavour: Flavour, c: &mut Conn, now_ns: u64) -> Passes {
+            Passes(Control::start(flavour, c, now_ns))
+        }
+        fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32 {
+            Control::ssthresh(&mut self.0, c, now_ns)
+        }
+        fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
+            Control::cong_avoid(&mut self.0, c, acked, now_ns);
+        }
+        fn pkts_acked(&mut self, c: &mut Conn, acked: u32, rtt_us: u32, now_ns: u64) {
+            Control::pkts_acked(&mut self.0, c, acked, rtt_us, now_ns);
+        }
+        fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
+            Control::set_state(&mut self.0, c, new, now_ns);
+        }
+        fn event(&mut self, c: &mut Conn, event: Event, now_ns: u64) {
+            Control::event(&mut self.0, c, event, now_ns);
+        }
+        fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
+            Control::undo_cwnd(&mut self.0, c)
+        }
+    }
+    let toml = format!(
+        "[link]\nrate = \"30mbit\"\nbuffer = \"1bdp\"\nloss = \"0.1%\"\n[[flows]]\ncount = 3\ncca = \"cubic\"\nrtt = \"30ms\"\n\
+         [[flows]]\ncca = \"cubic\"\nsize = \"50kb\"\narrivals = \"3/s\"\nrtt = \"20ms\"\n\
+         [queue]\ndisciplines = [\"droptail\", \"codel\", \"fq-codel\"]\n{RUN}"
+    );
+    for spec in specs(&toml) {
+        let (ours, theirs) = (run(&spec), run(&replaced(&spec, Kind::Cubic, Kind::of::<Passes>())));
+        assert_eq!(told(ours).0, told(theirs).0);
+        let mut named = spec.clone();
+        named.replace_control(Kind::Cubic, Kind::of::<Passes>());
+        assert!(run(&named).groups.iter().all(|group| group.cca == "passes"));
+    }
 }
