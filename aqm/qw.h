@@ -132,6 +132,12 @@ static inline qw_u64 qw_div(qw_u64 a, qw_u64 b)
 #endif
 }
 
+/* Of a time, so many jiffies at least (usecs_to_jiffies()). */
+static inline qw_u64 qw_jiffies(qw_u64 ns)
+{
+	return qw_div(ns + QW_JIFFY_NS - 1, QW_JIFFY_NS);
+}
+
 /* A bounded loop. A BPF host may define it as bpf_for() before including: the
  * verifier walks a plain loop turn by turn, and gives up on long ones. */
 #ifndef QW_FOR

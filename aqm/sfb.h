@@ -76,12 +76,6 @@ struct qw_sfb {
 	qw_u32 hash[QW_SFB_PACKETS][2];
 };
 
-/* Of a time, so many at least (msecs_to_jiffies()). */
-static inline qw_u64 qw_sfb_jiffies(qw_u64 ns)
-{
-	return qw_div(ns + QW_JIFFY_NS - 1, QW_JIFFY_NS);
-}
-
 static inline void qw_sfb_init(struct qw_sfb *s, const struct qw_sfb_params *p,
 			       qw_u64 now)
 {
@@ -193,7 +187,7 @@ static inline void qw_sfb_swap(struct qw_sfb *s, const struct qw_sfb_params *p,
 			       qw_u64 jiffy, qw_u32 random)
 {
 	qw_u64 since = jiffy - s->rehash_jiffy;
-	qw_u64 rehash = qw_sfb_jiffies(p->rehash_ns);
+	qw_u64 rehash = qw_jiffies(p->rehash_ns);
 
 	if (!rehash)
 		return;
@@ -202,8 +196,7 @@ static inline void qw_sfb_swap(struct qw_sfb *s, const struct qw_sfb_params *p,
 		s->slot ^= 1;
 		s->both = 0;
 		s->rehash_jiffy = jiffy;
-	} else if (p->warmup_ns &&
-		   since + qw_sfb_jiffies(p->warmup_ns) > rehash) {
+	} else if (p->warmup_ns && since + qw_jiffies(p->warmup_ns) > rehash) {
 		s->both = 1;
 	}
 }
