@@ -22,6 +22,7 @@
 #include "fq.h"
 #include "fq_codel.h"
 #include "gsp.h"
+#include "hhf.h"
 #include "pi2.h"
 #include "pie.h"
 #include "queuepilot.h"
@@ -61,7 +62,8 @@
 	X(fq, FQ)             \
 	X(fq_codel, FQ_CODEL) \
 	X(sfq, SFQ)           \
-	X(cebinae, CEBINAE)
+	X(cebinae, CEBINAE)   \
+	X(hhf, HHF)
 
 /* Of these, the ones that keep the queue below a `threshold_bytes`. */
 #define QW_THRESHOLDS(X)    \

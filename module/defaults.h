@@ -225,6 +225,14 @@
 	D("alpha", 6442450944ULL, false) \
 	D("max_time", 100000000000ULL, false) \
 	D("ecn", 0ULL, false)
+#define QW_HHF_DEFAULTS(D) \
+	D("limit", 1000ULL, false) \
+	D("quantum", 1514ULL, false) \
+	D("non_hh_weight", 2ULL, false) \
+	D("hh_limit", 2048ULL, false) \
+	D("admit_bytes", 131072ULL, false) \
+	D("reset_timeout", 40000000ULL, false) \
+	D("evict_timeout", 1000000000ULL, false)
 /* clang-format on */
 
 #endif /* QW_DEFAULTS_H */

@@ -19,6 +19,8 @@
 #define QW_FQ_QUEUES QUEUES_MOST
 #define QW_CHEN_SFQ_FLOWS 256u
 #define QW_SFQ_QUEUES QUEUES_MOST
+/* Fewer heavy flows than flows. */
+#define QW_HHF_FLOWS 4u
 /* So that its ring comes round. */
 #define QW_CHOKE_PLACES 2048u
 /* Fewer flows of Santa's than pass, and a sketch in which they meet. */

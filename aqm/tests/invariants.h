@@ -182,6 +182,25 @@ static void check_cebinae(const struct qw_cebinae *s)
 	CHECK(top->next_share + bottom->next_share == s->round_bytes);
 }
 
+static void check_hhf(const struct qw_hhf *s)
+{
+	qw_u32 i, at, chained = 0, unused = 0;
+
+	check_drr(&s->drr, s->queue, QW_HHF_QUEUES);
+	CHECK(s->queue[QW_HHF_HEAVY].list != QW_DRR_NEW);
+	/* An entry is in the chain of its hash, or out of use, once. */
+	for (i = 0; i < QW_HHF_COLUMNS; i++)
+		for (at = s->chain[i]; at; at = s->flow[at - 1].next) {
+			CHECK(at <= s->made && ++chained <= s->flows);
+			CHECK((s->flow[at - 1].hash & (QW_HHF_COLUMNS - 1)) ==
+			      i);
+		}
+	for (at = s->free; at; at = s->flow[at - 1].next)
+		CHECK(at <= s->made && ++unused <= s->made);
+	CHECK(chained == s->flows && chained + unused == s->made);
+	CHECK(s->made <= QW_HHF_FLOWS);
+}
+
 static void check_dt(const struct qw_dt *s)
 {
 	(void)s;

@@ -18,6 +18,7 @@ mod duk;
 mod fq;
 mod fq_codel;
 mod gsp;
+mod hhf;
 mod pi2;
 mod pie;
 mod queuepilot;
@@ -55,4 +56,5 @@ pub(crate) static ALL: &[crate::Info] = &[
     sfb::INFO,
     choke::INFO,
     gsp::INFO,
+    hhf::INFO,
 ];

@@ -235,6 +235,19 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             words += &of.flag("headdrop", "headdrop", "");
             (Some("sch_sfq"), words)
         }
+        "hhf" => {
+            let words = format!(
+                "hhf limit {} quantum {} non_hh_weight {} hh_limit {} admit_bytes {} reset_timeout {}us evict_timeout {}us",
+                of.int("limit").min(limit),
+                of.int("quantum"),
+                of.int("non_hh_weight"),
+                of.int("hh_limit"),
+                of.int("admit_bytes"),
+                of.whole("reset_timeout", 1000, "microseconds")?,
+                of.whole("evict_timeout", 1000, "microseconds")?,
+            );
+            (Some("sch_hhf"), words)
+        }
         "sfb" => {
             // Of as many ours keeps the hashes.
             let limit = limit.min(131_072);
@@ -307,8 +320,8 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
 }
 
 /// What the kernel has.
-pub(crate) const KNOWN: [&str; 9] =
-    ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke"];
+pub(crate) const KNOWN: [&str; 10] =
+    ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke", "hhf"];
 
 /// Packets that Linux's choke may hold (`CHOKE_MAX_QUEUE`).
 const CHOKE_MOST: u64 = 131_071;

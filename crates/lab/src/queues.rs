@@ -249,6 +249,8 @@ impl Play {
     fn compare(&self, kernel: &str, events: &[Event]) -> Result<Played, String> {
         let zero = match self.run.ports[0].discipline.info.name {
             "fq" | "sfb" => begin_of_jiffies(events),
+            // The filter began long before the first packet: a clock that has run for as long as the kernel's.
+            "hhf" => begin_of_jiffies(events) % (2 * JIFFY_NS),
             // CoDel goes by ticks of the clock.
             _ => events.first().map_or(0, |e| e.at_ns >> 20 << 20),
         };

@@ -333,6 +333,11 @@ impl Random {
                 one("divisor", &["256", "1024"]);
                 one("headdrop", &["true", "false"]);
             }
+            "hhf" => {
+                one("admit_bytes", &["\"8kb\"", "\"32kb\"", "\"128kb\""]);
+                one("non_hh_weight", &["1", "2", "4"]);
+                one("evict_timeout", &["\"200ms\"", "\"1s\""]);
+            }
             "queuepilot" if ecn => one("weights", &["\"queuepilot\""]),
             "santa" => one("queues", &["2", "4", "8"]),
             _ => {

@@ -100,6 +100,12 @@ fn leaf(qdisc: &Entry) -> Stats {
             ("qdelay", word(2) as f64 / 1e3),
         ],
         "choke" => vec![("matched", word(4) as f64)],
+        // struct tc_hhf_xstats: drop_overlimit, hh_overlimit, hh_tot_count, hh_cur_count
+        "hhf" => vec![
+            ("heavy_flows", word(3) as f64),
+            ("found", word(2) as f64),
+            ("no_room", word(1) as f64),
+        ],
         _ => Vec::new(),
     };
     Stats {

@@ -140,7 +140,8 @@ fn a_run_that_fails_says_why() {
 
 /// The kernel's own qdiscs decide as ours do, on the packets of one simulated run, from the first to the last. Which of its eight bins a flow of
 /// SFB's shares is another thing here and there: one that is its own alone decides, where no probability falls. Beside a flood of twice the link
-/// choke takes the same packets out of the middle of its queue, where the buffer is larger than what waits with them.
+/// choke takes the same packets out of the middle of its queue, where the buffer is larger than what waits with them. Of hhf's counters each flow
+/// has four for itself, here and there.
 #[test]
 fn the_kernels_disciplines_send_the_same_packets_as_ours() {
     let Some(lab) = lab("the_kernels_disciplines_send_the_same_packets_as_ours") else { return };
@@ -152,7 +153,8 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
                 \"cobalt\", { name = \"pie\", ecn = true }, { name = \"pie\", estimator = \"rate\" },\n\
                 { name = \"fq\", ce_threshold = \"2ms\" },\n\
                 { name = \"fq-codel\", ce_threshold = \"1ms\", ce_threshold_for = \"ect1\" },\n\
-                \"sfb\", { name = \"sfb\", target = 5, max = 15, increment = 5, decrement = 0 }, \"choke\"]\n\
+                \"sfb\", { name = \"sfb\", target = 5, max = 15, increment = 5, decrement = 0 }, \"choke\",\n\
+                { name = \"hhf\", admit_bytes = \"16kb\" }]\n\
                 [run]\nduration = \"2s\"\nseeds = [1]\n";
     let flood = "[link]\nrate = \"20mbit\"\nbuffer = \"1000p\"\n\
                 [[flows]]\ncount = 8\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\n\
@@ -164,7 +166,7 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
         let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
         scenario.runs().unwrap_or_else(|e| panic!("{e}"))
     });
-    assert_eq!((specs.len(), floods.len()), (14, 3));
+    assert_eq!((specs.len(), floods.len()), (15, 3));
     let mut done = 0;
     let ended = lab.play(&[specs.as_slice(), &floods].concat(), &AtomicBool::new(false), |i, played| {
         let Some(spec) = specs.get(i) else {
@@ -346,7 +348,7 @@ fn the_kernel_takes_what_is_not_refused() {
         check(&scenario, &runs, QdiscOrigin::Kernel, false).ok()
     };
     let mut disciplines = Vec::new();
-    for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke"] {
+    for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke", "hhf"] {
         let info = queuewright_aqm::find(name).unwrap_or_else(|| panic!("no {name}"));
         for which in 0..3 {
             let mut written = format!("{{ name = \"{name}\", label = \"{name} {which}\"");

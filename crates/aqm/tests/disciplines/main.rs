@@ -14,6 +14,7 @@ mod fq;
 mod fq_codel;
 mod golden;
 mod gsp;
+mod hhf;
 mod host;
 mod operations;
 mod pages;

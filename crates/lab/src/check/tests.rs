@@ -696,12 +696,13 @@ fn the_smaller_limit_holds() {
         ("sfq", "100", "100"),
         ("sfb", "100", "100"),
         ("choke", "100", "100"),
+        ("hhf", "100", "100"),
         ("red", "151400", "151400"),
     ] {
         has(told(name, None, "100p"), packets);
         has(told(name, None, "151400b"), bytes);
     }
-    for name in ["fq-codel", "fq", "sfq"] {
+    for name in ["fq-codel", "fq", "sfq", "hhf"] {
         for (own, buffer, least) in
             [(50, "100p", "50"), (200, "100p", "100"), (50, "151400b", "50"), (2, "5000p", "2")]
         {
