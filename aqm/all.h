@@ -21,6 +21,7 @@
 #include "duk.h"
 #include "fq.h"
 #include "fq_codel.h"
+#include "fq_pie.h"
 #include "gsp.h"
 #include "hhf.h"
 #include "pi2.h"
@@ -63,7 +64,8 @@
 	X(fq_codel, FQ_CODEL) \
 	X(sfq, SFQ)           \
 	X(cebinae, CEBINAE)   \
-	X(hhf, HHF)
+	X(hhf, HHF)           \
+	X(fq_pie, FQ_PIE)
 
 /* Of these, the ones that keep the queue below a `threshold_bytes`. */
 #define QW_THRESHOLDS(X)    \

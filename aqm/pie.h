@@ -213,10 +213,10 @@ static inline void qw_pie_tick(struct qw_pie *s, const struct qw_pie_params *p,
 	qw_pie_update(s, p, now, backlog);
 }
 
-/* RFC 8033 section 4.1 and 5.1: is this arrival to be dropped or marked? */
+/* RFC 8033 section 4.1 and 5.1: is an arrival that finds this backlog to be
+ * dropped or marked? */
 static inline int qw_pie_is_early(struct qw_pie *s,
-				  const struct qw_pie_params *p,
-				  const struct qw_queue *q,
+				  const struct qw_pie_params *p, qw_u64 backlog,
 				  const struct qw_packet *k, qw_u32 random)
 {
 	qw_u64 prob = s->prob_q56;
@@ -226,7 +226,7 @@ static inline int qw_pie_is_early(struct qw_pie *s,
 	if (s->qdelay < qw_pie_ticks(p->target_ns) / 2 &&
 	    prob < QW_PIE_ONE_Q56 / 5)
 		return 0;
-	if (q->bytes < 2 * (qw_u64)p->mtu_bytes)
+	if (backlog < 2 * (qw_u64)p->mtu_bytes)
 		return 0;
 	if (p->bytemode && k->bytes <= p->mtu_bytes && p->mtu_bytes)
 		prob = qw_div(prob, p->mtu_bytes) * k->bytes;
@@ -244,17 +244,17 @@ static inline int qw_pie_is_early(struct qw_pie *s,
 	return 1;
 }
 
-static inline struct qw_verdict
-qw_pie_enqueue(struct qw_pie *s, const struct qw_pie_params *p, qw_u64 now,
-	       const struct qw_queue *q, const struct qw_packet *k,
-	       qw_u32 random)
+/* What becomes of an arrival that finds this backlog, once all ticks are made;
+ * `full`: the buffer has no room for it. */
+QW_SHARED struct qw_verdict
+qw_pie_arrival(struct qw_pie *s, const struct qw_pie_params *p, qw_u64 backlog,
+	       const struct qw_packet *k, qw_u32 random, int full)
 {
 	struct qw_verdict v = qw_pass();
 
-	qw_pie_catch_up(s, p, now, q->bytes);
-	if (qw_over_limit(q, k))
+	if (full)
 		v = qw_drop(QW_REASON_LIMIT);
-	else if (qw_pie_is_early(s, p, q, k, random))
+	else if (qw_pie_is_early(s, p, backlog, k, random))
 		v = qw_mark_or_drop(
 			k, p->ecn && s->prob_q56 <= p->ecn_threshold_q32 << 24,
 			QW_REASON_EARLY);
@@ -263,16 +263,25 @@ qw_pie_enqueue(struct qw_pie *s, const struct qw_pie_params *p, qw_u64 now,
 	return v;
 }
 
+static inline struct qw_verdict
+qw_pie_enqueue(struct qw_pie *s, const struct qw_pie_params *p, qw_u64 now,
+	       const struct qw_queue *q, const struct qw_packet *k,
+	       qw_u32 random)
+{
+	qw_pie_catch_up(s, p, now, q->bytes);
+	return qw_pie_arrival(s, p, q->bytes, k, random, qw_over_limit(q, k));
+}
+
 /* RFC 8033 section 4.3: the rate at which a queue of at least 16 KiB drains.
  * Returns the ticks measured over, 0 while a measurement is under way. */
 static inline qw_u64 qw_pie_measure_rate(struct qw_pie *s, qw_u64 now,
-					 const struct qw_queue *q,
+					 qw_u64 backlog,
 					 const struct qw_packet *k)
 {
 	qw_u64 took, rate;
 
 	if (s->dq_bytes == QW_PIE_NONE) {
-		if (q->bytes < QW_PIE_RATE_BYTES)
+		if (backlog < QW_PIE_RATE_BYTES)
 			return 0;
 		s->dq_start = qw_pie_ticks(now);
 		s->dq_bytes = 0;
@@ -284,22 +293,23 @@ static inline qw_u64 qw_pie_measure_rate(struct qw_pie *s, qw_u64 now,
 	rate = qw_div(s->dq_bytes << QW_PIE_RATE_SHIFT, took);
 	s->rate = s->rate ? s->rate - (s->rate >> 3) + (rate >> 3) : rate;
 	s->dq_start = qw_pie_ticks(now);
-	s->dq_bytes = q->bytes < QW_PIE_RATE_BYTES ? QW_PIE_NONE : 0;
+	s->dq_bytes = backlog < QW_PIE_RATE_BYTES ? QW_PIE_NONE : 0;
 	return took;
 }
 
-static inline struct qw_verdict
-qw_pie_dequeue(struct qw_pie *s, const struct qw_pie_params *p, qw_u64 now,
-	       const struct qw_queue *q, const struct qw_packet *k)
+/* A packet has left this backlog behind. */
+QW_SHARED void qw_pie_departure(struct qw_pie *s, const struct qw_pie_params *p,
+				qw_u64 now, qw_u64 backlog,
+				const struct qw_packet *k)
 {
 	qw_u64 passed = 0, ticks = qw_pie_ticks(now);
 
-	qw_pie_catch_up(s, p, now, q->bytes + k->bytes);
+	qw_pie_catch_up(s, p, now, backlog + k->bytes);
 	if (p->rate_estimator) {
-		passed = qw_pie_measure_rate(s, now, q, k);
+		passed = qw_pie_measure_rate(s, now, backlog, k);
 	} else {
 		/* The last of a queue leaves no queue behind: no delay. */
-		s->qdelay = q->bytes && now > k->enqueue_ns ?
+		s->qdelay = backlog && now > k->enqueue_ns ?
 				    ticks - qw_pie_ticks(k->enqueue_ns) :
 				    0;
 		if (s->dq_start != QW_PIE_NONE)
@@ -307,6 +317,13 @@ qw_pie_dequeue(struct qw_pie *s, const struct qw_pie_params *p, qw_u64 now,
 		s->dq_start = ticks;
 	}
 	s->burst -= passed < s->burst ? passed : s->burst;
+}
+
+static inline struct qw_verdict
+qw_pie_dequeue(struct qw_pie *s, const struct qw_pie_params *p, qw_u64 now,
+	       const struct qw_queue *q, const struct qw_packet *k)
+{
+	qw_pie_departure(s, p, now, q->bytes, k);
 	return qw_pass();
 }
 

@@ -233,6 +233,20 @@
 	D("admit_bytes", 131072ULL, false) \
 	D("reset_timeout", 40000000ULL, false) \
 	D("evict_timeout", 1000000000ULL, false)
+#define QW_FQ_PIE_DEFAULTS(D) \
+	D("target", 15000000ULL, false) \
+	D("tupdate", 15000000ULL, false) \
+	D("alpha", 536870912ULL, false) \
+	D("beta", 5368709120ULL, false) \
+	D("max_burst", 150000000ULL, false) \
+	D("ecn", 0ULL, false) \
+	D("ecn_threshold", 429496730ULL, false) \
+	D("bytemode", 0ULL, false) \
+	D("estimator", 0ULL, false) \
+	D("mtu", 1514ULL, false) \
+	D("flows", 1024ULL, false) \
+	D("quantum", 1514ULL, false) \
+	D("limit", 10240ULL, false)
 /* clang-format on */
 
 #endif /* QW_DEFAULTS_H */

@@ -19,6 +19,7 @@
 #define QW_FQ_QUEUES QUEUES_MOST
 #define QW_CHEN_SFQ_FLOWS 256u
 #define QW_SFQ_QUEUES QUEUES_MOST
+#define QW_FQ_PIE_QUEUES QUEUES_MOST
 /* Fewer heavy flows than flows. */
 #define QW_HHF_FLOWS 4u
 /* So that its ring comes round. */

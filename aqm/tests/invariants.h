@@ -201,6 +201,18 @@ static void check_hhf(const struct qw_hhf *s)
 	CHECK(s->made <= QW_HHF_FLOWS);
 }
 
+static void check_fq_pie(const struct qw_fq_pie *s)
+{
+	qw_u32 i;
+
+	check_drr(&s->drr, s->queue, QW_FQ_PIE_QUEUES);
+	for (i = 0; i < QW_FQ_PIE_QUEUES; i++) {
+		check_pie(&s->pie[i]);
+		/* Who had a packet has a PIE. */
+		CHECK(s->pie[i].next_tick_ns || !s->queue[i].list);
+	}
+}
+
 static void check_dt(const struct qw_dt *s)
 {
 	(void)s;

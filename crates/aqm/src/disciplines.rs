@@ -17,6 +17,7 @@ mod dualpi2;
 mod duk;
 mod fq;
 mod fq_codel;
+mod fq_pie;
 mod gsp;
 mod hhf;
 mod pi2;
@@ -57,4 +58,5 @@ pub(crate) static ALL: &[crate::Info] = &[
     choke::INFO,
     gsp::INFO,
     hhf::INFO,
+    fq_pie::INFO,
 ];

@@ -384,8 +384,8 @@ impl Discipline {
         unsafe { qw_shim_idle(self.block.as_mut_ptr(), now) }
     }
 
-    /// A timer of the host's fires at `now` (ns) while so many bytes wait: PIE updates its probability, due or not, and again
-    /// a `tupdate` later. False if it is not PIE.
+    /// A timer of the host's fires at `now` (ns) while so many bytes wait: PIE updates its probability, and FQ-PIE all of its own,
+    /// due or not, and again a `tupdate` later. False if it is neither.
     pub fn tick(&mut self, now: u64, backlog_bytes: u64) -> bool {
         // SAFETY: as in `enqueue_to`.
         unsafe { qw_shim_tick(self.block.as_mut_ptr(), now, backlog_bytes) != 0 }

@@ -429,10 +429,15 @@ void qw_shim_idle(struct head *h, qw_u64 now)
  * comes by itself a whole `tupdate` later. Returns 0 if it is no such one. */
 int qw_shim_tick(struct head *h, qw_u64 now, qw_u64 backlog)
 {
-	if (h->kind != KIND_PIE)
-		return 0;
-	qw_pie_tick(&AS(pie, h)->s, &AS(pie, h)->p, now, backlog);
-	return 1;
+	switch (h->kind) {
+	case KIND_PIE:
+		qw_pie_tick(&AS(pie, h)->s, &AS(pie, h)->p, now, backlog);
+		return 1;
+	case KIND_FQ_PIE:
+		qw_fq_pie_tick(&AS(fq_pie, h)->s, &AS(fq_pie, h)->p, now);
+		return 1;
+	}
+	return 0;
 }
 
 /* A random number beside that of the packet that comes next, of what may draw

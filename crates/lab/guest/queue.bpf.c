@@ -206,13 +206,16 @@ int BPF_PROG(on_random_bytes, void *to, unsigned long length)
 	return 0;
 }
 
-/* Of sch_pie, if that is loaded; it holds the qdisc's lock, so that nothing comes or goes meanwhile. */
+/* Of sch_pie and sch_fq_pie, if these are loaded; they hold the qdisc's lock, so that nothing comes or goes meanwhile. */
 extern const void pie_timer __ksym __weak;
+extern const void fq_pie_timer __ksym __weak;
 
 SEC("tp_btf/timer_expire_entry")
 int BPF_PROG(on_timer, struct timer_list *timer, unsigned long jiffies)
 {
-	if (timer->function == (void (*)(struct timer_list *))&pie_timer)
+	const void *fires = (const void *)timer->function;
+
+	if (fires && (fires == &pie_timer || fires == &fq_pie_timer))
 		next(EVENT_TICKS);
 	return 0;
 }

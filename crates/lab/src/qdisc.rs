@@ -159,6 +159,32 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             );
             (Some("sch_pie"), words)
         }
+        "fq-pie" => {
+            of.only("max_burst", Value::Int(150_000_000))?;
+            of.only("mtu", Value::Int(FRAME_BYTES))?;
+            // What is 0 tc does not tell the kernel, which then takes its default.
+            let gain = |key: &'static str| -> Result<u32, Refused> {
+                match of.sixteenths(key)? {
+                    0 => Err((Some(key), "tc's fq_pie takes 0.0625 at least".into())),
+                    sixteenths => Ok(sixteenths),
+                }
+            };
+            let words = format!(
+                "fq_pie limit {} flows {} target {}us tupdate {}us alpha {} beta {} quantum {} ecn_prob {}{}{}{}",
+                of.int("limit").min(limit),
+                of.int("flows"),
+                of.whole("target", 1000, "microseconds")?,
+                of.whole("tupdate", 1000, "microseconds")?,
+                gain("alpha")?,
+                gain("beta")?,
+                of.int("quantum"),
+                of.percent("ecn_threshold")?,
+                of.flag("ecn", "ecn", "noecn"),
+                of.flag("bytemode", "bytemode", "nobytemode"),
+                if of.is("estimator", "rate") { " dq_rate_estimator" } else { "" },
+            );
+            (Some("sch_fq_pie"), words)
+        }
         "red" => {
             of.only("gentle", Value::Flag(false))?;
             of.only("idle_clock", Value::Choice("never"))?;
@@ -320,8 +346,8 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
 }
 
 /// What the kernel has.
-pub(crate) const KNOWN: [&str; 10] =
-    ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke", "hhf"];
+pub(crate) const KNOWN: [&str; 11] =
+    ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke", "hhf", "fq-pie"];
 
 /// Packets that Linux's choke may hold (`CHOKE_MAX_QUEUE`).
 const CHOKE_MOST: u64 = 131_071;
@@ -397,7 +423,19 @@ impl Words<'_> {
         if x.fract() == 0.0 && (0.0..=32.0).contains(&x) {
             return Ok(x as u32);
         }
-        Err((Some(key), "Linux's pie takes it in sixteenths only, such as 0.125".into()))
+        let why = format!("Linux's {} takes it in sixteenths only, such as 0.125", self.0.info.name);
+        Err((Some(key), why))
+    }
+
+    /// A probability in per cent, of which tc takes 1 to 99.
+    fn percent(&self, key: &'static str) -> Result<u32, Refused> {
+        let x = self.real(key) * 100.0;
+        let whole = x.round();
+        if (x - whole).abs() < 1e-6 && (1.0..=99.0).contains(&whole) {
+            return Ok(whole as u32);
+        }
+        let why = format!("Linux's {} takes it in whole per cent only, 0.01 to 0.99", self.0.info.name);
+        Err((Some(key), why))
     }
 
     /// A time in a unit of so many ns, of which tc takes whole ones only.

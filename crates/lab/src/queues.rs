@@ -197,7 +197,7 @@ impl Play {
 
     /// As `guest/play.c` reads it.
     pub fn list(&self) -> Vec<u8> {
-        let hashes = matches!(self.run.ports[0].discipline.info.name, "fq-codel" | "sfq");
+        let hashes = matches!(self.run.ports[0].discipline.info.name, "fq-codel" | "sfq" | "fq-pie");
         let queue = self.queue().filter(|_| hashes);
         let mut classes: BTreeMap<u32, u32> = BTreeMap::new();
         let mut out = Vec::with_capacity(24 * self.arrivals.len());

@@ -304,13 +304,18 @@ impl Random {
                     one("flows", &["256", "1024"]);
                 }
             }
-            "pie" => {
+            "pie" | "fq-pie" => {
                 one("target", &["\"5ms\"", "\"15ms\"", "\"20ms\"", "\"40ms\""]);
                 one("tupdate", &["\"8ms\"", "\"15ms\"", "\"30ms\""]);
                 one("alpha", &["0.0625", "0.125", "0.25"]);
                 one("beta", &["0.625", "1.25", "2.0"]);
                 one("bytemode", &["true", "false"]);
                 one("estimator", &["\"timestamp\"", "\"rate\""]);
+                if queue == "fq-pie" {
+                    one("ecn_threshold", &["0.05", "0.1", "0.3"]);
+                    one("quantum", &["\"300b\"", "\"1514b\"", "\"3028b\""]);
+                    one("flows", &["256", "1024"]);
+                }
             }
             "red" => {
                 one("probability", &["0.01", "0.02", "0.05", "0.1"]);

@@ -78,6 +78,9 @@ fn leaf(qdisc: &Entry) -> Stats {
         // struct tc_pie_xstats, after its u64: 2 delay, 3 rate, 4 estimating, 5 packets_in, 6 dropped, 7 overlimit,
         // 8 maxq, 9 ecn_mark
         "pie" => (word(7), "early", vec![("early", word(9))]),
+        // struct tc_fq_pie_xstats: packets_in, dropped, overlimit, overmemory, ecn_mark, new_flow_count, new_flows_len,
+        // old_flows_len, memory_usage
+        "fq_pie" => (word(2), "early", vec![("early", word(4))]),
         // struct tc_red_xstats: early, pdrop, other, marked
         // struct tc_choke_xstats: the same, and matched
         "red" | "choke" => (word(1), "early", vec![("early", word(3))]),
@@ -99,13 +102,12 @@ fn leaf(qdisc: &Entry) -> Stats {
             ("drop_probability", (word(0) as f64 / 2f64.powi(32) + word(1) as f64) / 2f64.powi(32)),
             ("qdelay", word(2) as f64 / 1e3),
         ],
+        "fq_pie" => vec![("active_queues", (word(6) + word(7)) as f64), ("new_flows", word(5) as f64)],
         "choke" => vec![("matched", word(4) as f64)],
         // struct tc_hhf_xstats: drop_overlimit, hh_overlimit, hh_tot_count, hh_cur_count
-        "hhf" => vec![
-            ("heavy_flows", word(3) as f64),
-            ("found", word(2) as f64),
-            ("no_room", word(1) as f64),
-        ],
+        "hhf" => {
+            vec![("heavy_flows", word(3) as f64), ("found", word(2) as f64), ("no_room", word(1) as f64)]
+        }
         _ => Vec::new(),
     };
     Stats {

@@ -154,7 +154,8 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
                 { name = \"fq\", ce_threshold = \"2ms\" },\n\
                 { name = \"fq-codel\", ce_threshold = \"1ms\", ce_threshold_for = \"ect1\" },\n\
                 \"sfb\", { name = \"sfb\", target = 5, max = 15, increment = 5, decrement = 0 }, \"choke\",\n\
-                { name = \"hhf\", admit_bytes = \"16kb\" }]\n\
+                { name = \"hhf\", admit_bytes = \"16kb\" }, { name = \"fq-pie\", ecn = true },\n\
+                { name = \"fq-pie\", estimator = \"rate\", target = \"5ms\" }]\n\
                 [run]\nduration = \"2s\"\nseeds = [1]\n";
     let flood = "[link]\nrate = \"20mbit\"\nbuffer = \"1000p\"\n\
                 [[flows]]\ncount = 8\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\n\
@@ -166,7 +167,7 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
         let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
         scenario.runs().unwrap_or_else(|e| panic!("{e}"))
     });
-    assert_eq!((specs.len(), floods.len()), (15, 3));
+    assert_eq!((specs.len(), floods.len()), (17, 3));
     let mut done = 0;
     let ended = lab.play(&[specs.as_slice(), &floods].concat(), &AtomicBool::new(false), |i, played| {
         let Some(spec) = specs.get(i) else {
@@ -348,7 +349,7 @@ fn the_kernel_takes_what_is_not_refused() {
         check(&scenario, &runs, QdiscOrigin::Kernel, false).ok()
     };
     let mut disciplines = Vec::new();
-    for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke", "hhf"] {
+    for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke", "hhf", "fq-pie"] {
         let info = queuewright_aqm::find(name).unwrap_or_else(|| panic!("no {name}"));
         for which in 0..3 {
             let mut written = format!("{{ name = \"{name}\", label = \"{name} {which}\"");

@@ -40,7 +40,7 @@ pub fn bucket_end(due: u64, ahead: u64) -> u64 {
     ((due >> shift) + 1) << shift
 }
 
-/// A discipline as a run begins. The kernel's `pie` has its ticks from a timer; of these a random number (of 32 bits) says
+/// A discipline as a run begins. The kernel's `pie` and `fq_pie` have their ticks from a timer; of these a random number (of 32 bits) says
 /// when the first is due, as the lab makes the qdisc a while before.
 pub fn started(spec: &Spec, timers: Timers, random: u32) -> Discipline {
     match ticks(spec).filter(|_| timers == Timers::Jiffies) {
@@ -64,9 +64,8 @@ pub fn by_hand(spec: &Spec) -> Option<Discipline> {
 
 /// What has its ticks from a timer of the kernel's, with how far apart they are there (ns).
 fn ticks(spec: &Spec) -> Option<(Spec, u64)> {
-    let Some(Value::Int(tupdate)) = spec.get("tupdate").filter(|_| spec.info.name == "pie") else {
-        return None;
-    };
+    let has_timer = ["pie", "fq-pie"].contains(&spec.info.name);
+    let Some(Value::Int(tupdate)) = spec.get("tupdate").filter(|_| has_timer) else { return None };
     let mut ticks = spec.clone();
     let longest = match spec.info.param("tupdate").map(|p| p.max) {
         Some(Value::Int(max)) => max,

@@ -12,6 +12,7 @@ mod duk;
 mod ecn;
 mod fq;
 mod fq_codel;
+mod fq_pie;
 mod golden;
 mod gsp;
 mod hhf;

@@ -86,7 +86,7 @@ fn promises(info: &'static Info, set: &[f64], mut limits: (u32, u64), ops: &[Op]
                     }
                     if v.reason == Reason::Early {
                         assert!(info.needs_random, "early decisions are random ones");
-                        if let (Some(Value::Int(mtu)), "pie" | "pi2") = (mtu, info.name) {
+                        if let (Some(Value::Int(mtu)), "pie" | "pi2" | "fq-pie") = (mtu, info.name) {
                             assert!(queue.bytes >= 2 * mtu);
                         }
                     }

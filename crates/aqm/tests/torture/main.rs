@@ -275,7 +275,7 @@ fn traffic_that_does_not_yield_waits_as_the_pages_promise() {
 /// Two to eight flows with a queue each, which all offer more than their share: what they get differs by no more than two packets
 /// (deficit round robin: a quantum and a packet), once all of them wait.
 fn shares_fairly(info: &'static Info, scene: &Scene) -> Result<(), String> {
-    if !["fq", "fq-codel", "sfq"].contains(&info.name) {
+    if !["fq", "fq-codel", "sfq", "fq-pie"].contains(&info.name) {
         return Ok(());
     }
     // A queue must not be empty for a moment: on a slow link CoDel drops down to a packet.

@@ -697,12 +697,13 @@ fn the_smaller_limit_holds() {
         ("sfb", "100", "100"),
         ("choke", "100", "100"),
         ("hhf", "100", "100"),
+        ("fq-pie", "100", "100"),
         ("red", "151400", "151400"),
     ] {
         has(told(name, None, "100p"), packets);
         has(told(name, None, "151400b"), bytes);
     }
-    for name in ["fq-codel", "fq", "sfq", "hhf"] {
+    for name in ["fq-codel", "fq", "sfq", "hhf", "fq-pie"] {
         for (own, buffer, least) in
             [(50, "100p", "50"), (200, "100p", "100"), (50, "151400b", "50"), (2, "5000p", "2")]
         {
