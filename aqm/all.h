@@ -7,6 +7,7 @@
 #define QW_ALL_H
 
 #include "abm.h"
+#include "afq.h"
 #include "ahab.h"
 #include "ared.h"
 #include "cebinae.h"
@@ -65,7 +66,8 @@
 	X(sfq, SFQ)           \
 	X(cebinae, CEBINAE)   \
 	X(hhf, HHF)           \
-	X(fq_pie, FQ_PIE)
+	X(fq_pie, FQ_PIE)     \
+	X(afq, AFQ)
 
 /* Of these, the ones that keep the queue below a `threshold_bytes`. */
 #define QW_THRESHOLDS(X)    \

@@ -54,20 +54,31 @@ static inline qw_u32 qw_countmin_row(struct qw_countmin_block *row,
 	return count;
 }
 
+/* A key's two hashes, one in each half: MurmurHash3's finalizer. */
+static inline qw_u64 qw_countmin_hashes(qw_u32 key)
+{
+	qw_u64 x = key * 0x9e3779b97f4a7c15ULL;
+
+	x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdULL;
+	x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53ULL;
+	return x ^ (x >> 33);
+}
+
+/* From one row's hash to the next: they are made of two, as Kirsch and
+ * Mitzenmacher (2006) show to be as good as independent ones. */
+static inline qw_u32 qw_countmin_step(qw_u64 hashes)
+{
+	return (qw_u32)(hashes >> 32) | 1;
+}
+
 /* One more of `key` in this epoch (not 0): how many, or a few more than that. */
 static inline qw_u32 qw_countmin_add(struct qw_countmin *c, qw_u64 epoch,
 				     qw_u32 key)
 {
-	/* MurmurHash3's finalizer; the rows' hashes are then made of two, as
-	 * Kirsch and Mitzenmacher (2006) show to be as good as independent ones. */
-	qw_u64 x = key * 0x9e3779b97f4a7c15ULL;
-	qw_u32 least = 0xff, hash, step, i;
+	qw_u64 hashes = qw_countmin_hashes(key);
+	qw_u32 least = 0xff, hash = (qw_u32)hashes,
+	       step = qw_countmin_step(hashes), i;
 
-	x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdULL;
-	x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53ULL;
-	x ^= x >> 33;
-	hash = (qw_u32)x;
-	step = (qw_u32)(x >> 32) | 1;
 	QW_FOR (i, QW_COUNTMIN_ROWS) {
 		qw_u32 count = qw_countmin_row(
 			c->row[i & (QW_COUNTMIN_ROWS - 1)], epoch, hash);

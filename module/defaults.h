@@ -247,6 +247,9 @@
 	D("flows", 1024ULL, false) \
 	D("quantum", 1514ULL, false) \
 	D("limit", 10240ULL, false)
+#define QW_AFQ_DEFAULTS(D) \
+	D("queues", 32ULL, false) \
+	D("quantum", 2048ULL, false)
 /* clang-format on */
 
 #endif /* QW_DEFAULTS_H */

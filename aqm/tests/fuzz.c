@@ -20,6 +20,9 @@
 #define QW_CHEN_SFQ_FLOWS 256u
 #define QW_SFQ_QUEUES QUEUES_MOST
 #define QW_FQ_PIE_QUEUES QUEUES_MOST
+#define QW_AFQ_QUEUES QUEUES_MOST
+/* In which flows meet. */
+#define QW_AFQ_COLUMNS 4u
 /* Fewer heavy flows than flows. */
 #define QW_HHF_FLOWS 4u
 /* So that its ring comes round. */

@@ -213,6 +213,25 @@ static void check_fq_pie(const struct qw_fq_pie *s)
 	}
 }
 
+static void check_afq(const struct qw_afq *s)
+{
+	qw_u32 row, column;
+
+	CHECK(s->head < QW_AFQ_QUEUES);
+	/* A packet is in a row as often as in another: so is the furthest. */
+	for (row = 1; row < QW_AFQ_ROWS; row++) {
+		qw_u64 furthest[2] = { 0, 0 };
+
+		for (column = 0; column < QW_AFQ_COLUMNS; column++) {
+			if (s->reach[0][column] > furthest[0])
+				furthest[0] = s->reach[0][column];
+			if (s->reach[row][column] > furthest[1])
+				furthest[1] = s->reach[row][column];
+		}
+		CHECK(furthest[0] == furthest[1]);
+	}
+}
+
 static void check_dt(const struct qw_dt *s)
 {
 	(void)s;

@@ -3,6 +3,7 @@
 //! is also what `queuewright explain` prints.
 
 mod abm;
+mod afq;
 mod ahab;
 mod ared;
 mod cebinae;
@@ -59,4 +60,5 @@ pub(crate) static ALL: &[crate::Info] = &[
     gsp::INFO,
     hhf::INFO,
     fq_pie::INFO,
+    afq::INFO,
 ];

@@ -22,7 +22,10 @@ fn main() {
     let files = |_: &Path| vm::built_with_clang().map(|()| Vec::new());
     vm::test("the BPF objects before a kernel", &only, files, || {
         verifies(&only);
-        for name in ["codel", "pie", "titrate", "cp-aqm", "fq-codel", "santa", "dualpi2", "sfq", "fq", "hhf", "fq-pie"] {
+        for name in [
+            "codel", "pie", "titrate", "cp-aqm", "fq-codel", "santa", "dualpi2", "sfq", "fq", "hhf",
+            "fq-pie", "afq",
+        ] {
             carries(name);
         }
         let _accepts = accepts_all();

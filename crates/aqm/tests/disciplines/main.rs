@@ -1,5 +1,6 @@
 //! The disciplines as a host sees them.
 
+mod afq;
 mod ahab;
 mod cebinae;
 mod chen_sfq;

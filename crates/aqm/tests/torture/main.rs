@@ -217,6 +217,7 @@ fn an_hour_of_silence_makes_it_new() {
         ("chen-sfq", "who was admitted more than the round has come to waits for it (this project's choice)"),
         ("ahab", "T rests in silence, as the authors' does"),
         ("cebinae", "it has measured the link"),
+        ("afq", "a flow has had its part of the round that was under way"),
         ("sfb", "probabilities move with arrivals alone, and flows have another hash, as in sch_sfb"),
     ];
     hold("fresh", 80, roomy(1_500), &exempt, is_fresh_after_an_hour);
@@ -275,7 +276,7 @@ fn traffic_that_does_not_yield_waits_as_the_pages_promise() {
 /// Two to eight flows with a queue each, which all offer more than their share: what they get differs by no more than two packets
 /// (deficit round robin: a quantum and a packet), once all of them wait.
 fn shares_fairly(info: &'static Info, scene: &Scene) -> Result<(), String> {
-    if !["fq", "fq-codel", "sfq", "fq-pie"].contains(&info.name) {
+    if !["fq", "fq-codel", "sfq", "fq-pie", "afq"].contains(&info.name) {
         return Ok(());
     }
     // A queue must not be empty for a moment: on a slow link CoDel drops down to a packet.

@@ -29,9 +29,13 @@ fn fq_codel_shares_by_flow_whatever_they_are() {
 /// The same of every fair queueing scheduler, with senders that would starve one another in one queue.
 #[test]
 fn fair_queueing_is_fair() {
-    for discipline in
-        ["\"fq\"", "\"fq-codel\"", "{ name = \"sfq\", limit = 1000, depth = 200 }", "\"fq-pie\""]
-    {
+    for discipline in [
+        "\"fq\"",
+        "\"fq-codel\"",
+        "{ name = \"sfq\", limit = 1000, depth = 200 }",
+        "\"fq-pie\"",
+        "{ name = \"afq\", queues = 256 }",
+    ] {
         let run = one(&format!(
             "[link]\nrate = \"50mbit\"\nbuffer = \"1000p\"\n\
              [[flows]]\ncca = \"bbr\"\ncount = 3\nrtt = \"20ms\"\n\

@@ -25,6 +25,7 @@ fn turns_give_max_min_fair_shares() {
     let disciplines = prop::sample::select(vec![
         ("fq", "{ name = \"fq\", orphan_mask = 65535, flow_limit = 50, limit = 100000 }"),
         ("sfq", "{ name = \"sfq\", divisor = 65536, depth = 50, limit = 100000 }"),
+        ("afq", "{ name = \"afq\", queues = 50, quantum = \"1500b\" }"),
         (
             "fq, a short quantum",
             "{ name = \"fq\", orphan_mask = 65535, quantum = \"300b\", flow_limit = 50, limit = 100000 }",
