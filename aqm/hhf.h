@@ -103,7 +103,7 @@ static inline struct qw_hhf_flow *qw_hhf_entry(struct qw_hhf *s, qw_u32 number)
 static inline int qw_hhf_is_old(const struct qw_hhf_flow *f,
 				const struct qw_hhf_params *p, qw_u64 jiffy)
 {
-	return jiffy > f->seen_jiffy + qw_jiffies(p->evict_timeout_ns);
+	return jiffy > f->seen_jiffy + qw_ns_to_jiffies(p->evict_timeout_ns);
 }
 
 /* seek_list(): the number of a heavy flow, 0: it is none. What is met on the way
@@ -222,7 +222,7 @@ static inline qw_u32 qw_hhf_classify(struct qw_hhf *s,
 {
 	qw_u32 at, row, i;
 
-	if (jiffy > s->reset_jiffy + qw_jiffies(p->reset_timeout_ns)) {
+	if (jiffy > s->reset_jiffy + qw_ns_to_jiffies(p->reset_timeout_ns)) {
 		QW_FOR (row, QW_HHF_ROWS) {
 			QW_FOR (i, QW_HHF_COLUMNS / 64)
 				s->valid[row & (QW_HHF_ROWS - 1)]

@@ -133,7 +133,7 @@ static inline qw_u64 qw_div(qw_u64 a, qw_u64 b)
 }
 
 /* Of a time, so many jiffies at least (usecs_to_jiffies()). */
-static inline qw_u64 qw_jiffies(qw_u64 ns)
+static inline qw_u64 qw_ns_to_jiffies(qw_u64 ns)
 {
 	return qw_div(ns + QW_JIFFY_NS - 1, QW_JIFFY_NS);
 }

@@ -187,7 +187,7 @@ static inline void qw_sfb_swap(struct qw_sfb *s, const struct qw_sfb_params *p,
 			       qw_u64 jiffy, qw_u32 random)
 {
 	qw_u64 since = jiffy - s->rehash_jiffy;
-	qw_u64 rehash = qw_jiffies(p->rehash_ns);
+	qw_u64 rehash = qw_ns_to_jiffies(p->rehash_ns);
 
 	if (!rehash)
 		return;
@@ -196,7 +196,8 @@ static inline void qw_sfb_swap(struct qw_sfb *s, const struct qw_sfb_params *p,
 		s->slot ^= 1;
 		s->both = 0;
 		s->rehash_jiffy = jiffy;
-	} else if (p->warmup_ns && since + qw_jiffies(p->warmup_ns) > rehash) {
+	} else if (p->warmup_ns &&
+		   since + qw_ns_to_jiffies(p->warmup_ns) > rehash) {
 		s->both = 1;
 	}
 }

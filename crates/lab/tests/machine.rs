@@ -349,7 +349,8 @@ fn the_kernel_takes_what_is_not_refused() {
         check(&scenario, &runs, QdiscOrigin::Kernel, false).ok()
     };
     let mut disciplines = Vec::new();
-    for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke", "hhf", "fq-pie"] {
+    for name in ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke", "hhf", "fq-pie"]
+    {
         let info = queuewright_aqm::find(name).unwrap_or_else(|| panic!("no {name}"));
         for which in 0..3 {
             let mut written = format!("{{ name = \"{name}\", label = \"{name} {which}\"");
