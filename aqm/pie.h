@@ -151,7 +151,7 @@ QW_PART int qw_pie_update(struct qw_pie *s QW_GIVEN,
 	qw_u64 qdelay = s->qdelay, old = s->qdelay_old, prob = s->prob_q56;
 	qw_u64 target = qw_pie_ticks(p->target_ns);
 	qw_s64 trend, bonus = 0;
-	qw_u32 i;
+	qw_u32 i, well = 0, before = 0;
 
 	if (p->rate_estimator)
 		qdelay = s->rate ?
@@ -177,22 +177,28 @@ QW_PART int qw_pie_update(struct qw_pie *s QW_GIVEN,
 		 * of a backlog is a very short queue, not an idle one.) */
 		if (!(qdelay | old | backlog))
 			prob -= prob >> 6;
+		before = well;
+		well = !prob && qdelay < target / 2 && old < target / 2;
 		s->next_tick_ns += p->tupdate_ns;
 	}
 	if (now >= s->next_tick_ns) {
 		prob = backlog ? prob : 0;
+		well = before = !prob && qdelay < target / 2;
 		s->next_tick_ns +=
 			(qw_div(now - s->next_tick_ns, p->tupdate_ns) + 1) *
 			p->tupdate_ns;
 	}
 
 	s->prob_q56 = prob;
+	/* All well for two updates: grant the burst allowance again. What the
+	 * rate was is forgotten, so that the next update sees no delay. */
+	if (well && (!p->rate_estimator || s->rate)) {
+		qw_pie_restart(s, p);
+		if (before && p->rate_estimator)
+			qdelay = 0;
+	}
 	s->qdelay = qdelay;
 	s->qdelay_old = qdelay;
-	/* All well for two updates: grant the burst allowance again. */
-	if (!prob && qdelay < target / 2 && old < target / 2 &&
-	    (!p->rate_estimator || s->rate))
-		qw_pie_restart(s, p);
 	return 0;
 }
 

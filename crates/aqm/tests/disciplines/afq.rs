@@ -160,6 +160,9 @@ struct Seen {
     alone: u64,
 }
 
+/// So many that flows come again whose counters are all of others, too.
+const STEPS: u64 = 30_000;
+
 /// One case of arrivals and departures, made of both: the step at which they part, if they do.
 fn beside(case: u64, slip: Slip, seen: &mut Seen) -> Option<u64> {
     let mut dice = Dice(case);
@@ -177,7 +180,7 @@ fn beside(case: u64, slip: Slip, seen: &mut Seen) -> Option<u64> {
         waiting: Vec::new(),
     };
     let mut busy = 100;
-    for step in 0..6_000 {
+    for step in 0..STEPS {
         if dice.roll().is_multiple_of(200) {
             busy = [60, 70, 105, 130, 180][dice.roll() as usize % 5];
         }
@@ -201,7 +204,7 @@ fn beside(case: u64, slip: Slip, seen: &mut Seen) -> Option<u64> {
     loop {
         let (a, b) = (ours.leave(), sorted.leave());
         if a != b {
-            return Some(6_000);
+            return Some(STEPS);
         }
         a?;
     }
