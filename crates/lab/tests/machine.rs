@@ -188,7 +188,7 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
         done += 1;
     });
     ended.unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(done, 17);
+    assert_eq!(done, 20);
 }
 
 /// Plays bulk flows and small datagrams into each of these links: the same packets leave in the end as of ours, and some do not.
