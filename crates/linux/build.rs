@@ -2,6 +2,7 @@
 //! built all the same, holds no objects, and says so when one is asked for.
 
 mod clang;
+mod flags;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +14,11 @@ const REPLAYED: [&str; 5] = ["codel", "pie", "titrate", "cp_aqm", "queuepilot"];
 fn main() {
     let given = env::var("QUEUEWRIGHT_CLANG").ok();
     let found = clang::find(given.as_deref(), &env::var_os("PATH").unwrap_or_default());
-    for path in ["../../aqm", "bpf", "build.rs", "clang.rs"].map(PathBuf::from).iter().chain(&found.watched) {
+    for path in ["../../aqm", "bpf", "build.rs", "clang.rs", "flags.rs"]
+        .map(PathBuf::from)
+        .iter()
+        .chain(&found.watched)
+    {
         println!("cargo:rerun-if-changed={}", path.display());
     }
     println!("cargo:rerun-if-env-changed=QUEUEWRIGHT_CLANG");
@@ -73,9 +78,38 @@ fn main() {
     list += &format!("pub(crate) static AT_HEAD: &[&str] = &{at_head:?};\n");
     let by_classes = names(&all, "QW_BY_CLASSES");
     list += &format!("pub(crate) static BY_CLASSES: &[&str] = &{by_classes:?};\n");
+    list += &hosts();
     fs::write(out.join("replays.rs"), replays).expect("OUT_DIR can be written");
     fs::write(out.join("objects.rs"), list).expect("OUT_DIR can be written");
 }
+
+/// The text of the hosts' files, for a discipline that is compiled when it is named: name in the folder, and what is in it. The user's file,
+/// whatever it is called, is no name of theirs.
+fn hosts() -> String {
+    let headers = PathBuf::from(env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are"));
+    let folders = [(PathBuf::from("bpf"), "host/"), (headers.join("bpf"), "bpf/")];
+    let mut list = String::from("pub(crate) static HOSTS: &[(&str, &str)] = &[\n");
+    for (folder, below) in folders {
+        let folder = fs::canonicalize(folder).expect("it is there");
+        let files =
+            fs::read_dir(&folder).expect("a folder").filter_map(|f| f.ok()?.file_name().into_string().ok());
+        let needed = |name: &String| match below {
+            "host/" => name.ends_with(".h") || HOSTS.contains(&&**name),
+            _ => LIBBPF.contains(&&**name),
+        };
+        let mut names: Vec<String> = files.filter(needed).collect();
+        names.sort();
+        for name in names {
+            let (name, path) = (format!("{below}{name}"), folder.join(name).display().to_string());
+            list += &format!("    ({name:?}, include_str!({path:?})),\n");
+        }
+    }
+    list + "];\n"
+}
+
+/// The hosts of a discipline that is compiled when it is named, and what of libbpf's headers they include.
+const HOSTS: [&str; 2] = ["qdisc.bpf.c", "front.bpf.c"];
+const LIBBPF: [&str; 4] = ["bpf_core_read.h", "bpf_helper_defs.h", "bpf_helpers.h", "bpf_tracing.h"];
 
 /// An element of a list of objects.
 fn entry(name: &str, object: &Path) -> String {
@@ -94,14 +128,13 @@ fn names(all: &str, list: &str) -> Vec<String> {
 fn compile(clang: &Path, source: &str, name: &str, defines: &[String], object: &Path) {
     let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
     let mut command = Command::new(clang);
-    command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror"]);
+    command.args(flags::FLAGS).args([flags::DISCIPLINE, "-Wall", "-Wextra", "-Werror"]);
     // libbpf's loops compare an int with what they are given, and not every program uses all of its arguments.
     command.args(["-Wno-sign-compare", "-Wno-unused-parameter"]);
     // No paths of this machine in the objects.
     command.arg(format!("-ffile-prefix-map={}=.", env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")));
     command.arg(format!("-I{headers}")).arg("-I../../aqm");
-    command.arg(format!("-DQW_NAME={name}")).arg(format!("-DQW_HEADER=\"{name}.h\""));
-    command.args(defines);
+    command.args(flags::of(name, &format!("{name}.h"))).args(defines);
     command.arg("-c").arg(format!("bpf/{source}.bpf.c")).arg("-o").arg(object);
     let done = command.output().expect("clang ran a moment ago");
     let said = String::from_utf8_lossy(&done.stderr);

@@ -111,6 +111,8 @@ impl PartialEq for Info {
     }
 }
 
+impl Eq for Info {}
+
 /// A parameter that says nothing beside, or without, another.
 #[derive(Debug)]
 pub struct Rule {

@@ -2,10 +2,12 @@
 //!
 //! Naming one runs what is in it, with the rights of who names it.
 
+mod kernel;
 mod table;
 
 use crate::params::{Param, ParamKind, Value};
 use crate::{Info, Probe};
+pub use kernel::{Declared, KernelSource};
 pub(crate) use queuewright_own::FILE;
 use queuewright_own::{Form, MAX_LINES, SUM_OF, defines, list, lower, sha256, text, upper, word};
 pub use queuewright_own::{MAX_BYTES, hex, is_file};
@@ -25,7 +27,7 @@ static FORM: Form = Form {
     what: "a discipline",
     headers: || HEADERS.to_vec(),
     table: ("table.h", include_str!("own/table.h")),
-    frame: include_str!("own/own.c"),
+    frame: concat!(include_str!("own/own.c"), include_str!("own/checks.c"), include_str!("own/native.c")),
     check: include_str!("own/check.c"),
     such_as: "\"qw.h\", \"dice.h\" or \"codel.h\"",
     example: "late.h",
@@ -35,16 +37,18 @@ static FORM: Form = Form {
 /// A discipline out of a file.
 #[derive(Debug)]
 pub struct Own {
-    /// What is in the file.
+    /// What is in the file; empty: it is known by a BPF object alone.
     pub text: Arc<str>,
-    /// Its SHA-256, hexadecimal.
+    /// The file's SHA-256, hexadecimal.
     pub sha256: String,
+    /// The BPF object that it is known by. Then no rule of it can be called here.
+    pub object: Option<Declared>,
     table: &'static Table,
 }
 
 /// Sizes and places that `qw_shim_layout` has of C's.
 #[cfg(test)]
-pub(crate) const LAYOUT: [usize; 10] = [
+pub(crate) const LAYOUT: [usize; 15] = [
     size_of::<Range>(),
     size_of::<Help>(),
     size_of::<queuewright_own::Shown>(),
@@ -56,11 +60,21 @@ pub(crate) const LAYOUT: [usize; 10] = [
     std::mem::offset_of!(table::Head, of),
     // The last kind of `parameter`.
     6,
+    kernel::LAYOUT[0],
+    kernel::LAYOUT[1],
+    kernel::LAYOUT[2],
+    kernel::LAYOUT[3],
+    kernel::LAYOUT[4],
 ];
 
 impl Own {
     pub(crate) fn table(&self) -> &'static Table {
         self.table
+    }
+
+    /// Its variables in the state that a host in the kernel has of it; None: that is too short for them.
+    pub fn variables(info: &'static Info, state: &[u8]) -> Option<Vec<(&'static Probe, f64)>> {
+        kernel::variables(info, state)
     }
 
     /// Bytes of an instance.
@@ -112,9 +126,14 @@ pub fn load(path: &str, text: &str) -> Result<&'static Info, String> {
     // SAFETY: so the frame has it.
     unsafe {
         FORM.load(path, text, |name, table| {
-            describe(name, Own { text: text.into(), sha256: sha256(text.as_bytes()), table })
+            describe(name, Own { text: text.into(), sha256: sha256(text.as_bytes()), object: None, table })
         })
     }
+}
+
+/// What such a file may include, in words.
+pub fn may_include() -> String {
+    FORM.may_include()
 }
 
 /// Looks at a file: what the compiler warns of, and random operations on it, in a process of its own. How many there were, and what came of
@@ -164,7 +183,8 @@ fn describe(name: &str, own: Own) -> Result<Info, String> {
         false => unsafe { text(table.about) }.map_err(|e| format!("QW_{upper}_ABOUT: {e}"))?,
     };
     let name = String::from(name).leak();
-    let marks = params.iter().any(|p| p.name == "ecn");
+    // Another kind of parameter does not say so.
+    let marks = params.iter().any(|p| p.name == "ecn" && p.kind == ParamKind::Flag);
     Ok(Info {
         name,
         title: name,

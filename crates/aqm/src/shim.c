@@ -72,6 +72,11 @@ const size_t qw_shim_layout[] = {
 	sizeof(struct qw_own_head),
 	offsetof(struct qw_own_head, of),
 	QW_RATIO,
+	QW_OWN_TEXT,
+	sizeof(struct qw_own_bpf_head),
+	sizeof(struct qw_own_bpf_range),
+	sizeof(struct qw_own_bpf_help),
+	sizeof(struct qw_own_bpf_shown),
 };
 const size_t qw_shim_layouts = sizeof(qw_shim_layout) / sizeof(size_t);
 

@@ -2,11 +2,9 @@
 
 use crate::{Error, QdiscOrigin};
 use queuewright_linux::command;
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -173,117 +171,17 @@ fn own_file() -> Option<PathBuf> {
     path.filter(|p| p.exists()).or_else(|| std::env::current_exe().ok())
 }
 
-/// Can nobody but root and the caller change what is run from here? The path, the folders above it, and all that is below
-/// it belong to one of the two, and no one else may write to them. (A folder for all such as /tmp may stand above, where
-/// only an owner may rename. Of `sudo` the caller is who called it. A group of the owner's own number is the
-/// owner's alone, as pam_umask(8) has it.) Gives the path without links, which is what was looked at: the one that was asked for
-/// may be another by now. `instead` is what else can be done.
+/// [`queuewright_linux::trusted`].
 ///
 /// # Errors
 /// [`Error::Missing`] with the first path that somebody else can change, and what to do about it.
 pub fn trusted(path: &Path, instead: &str) -> Result<PathBuf, Error> {
-    let real = fs::canonicalize(path).map_err(|e| unread(path, &e))?;
-    Trust::new(instead).all(&real)?;
-    Ok(real)
+    queuewright_linux::trusted(path, instead).map_err(Error::Missing)
 }
 
-fn unread(path: &Path, e: &std::io::Error) -> Error {
-    Error::Missing(format!("{}: {e}", path.display()))
-}
-
-struct Trust<'a> {
-    owners: [u32; 3],
-    instead: &'a str,
-    /// Folders that were looked at.
-    seen: HashSet<PathBuf>,
-}
-
-impl<'a> Trust<'a> {
-    fn new(instead: &'a str) -> Trust<'a> {
-        let me = rustix::process::geteuid().as_raw();
-        let sudo = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok()).filter(|_| me == 0);
-        Trust { owners: [0, me, sudo.unwrap_or(me)], instead, seen: HashSet::new() }
-    }
-
-    /// A real path with what is above it, and below.
-    fn all(&mut self, real: &Path) -> Result<(), Error> {
-        self.way(real)?;
-        match real.is_dir() {
-            true => self.below(real),
-            false => Ok(()),
-        }
-    }
-
-    /// A real path, and each folder above it.
-    fn way(&self, path: &Path) -> Result<(), Error> {
-        path.ancestors().enumerate().try_for_each(|(up, p)| {
-            let meta = fs::symlink_metadata(p).map_err(|e| unread(p, &e))?;
-            self.one(p, &meta, up > 0)
-        })
-    }
-
-    fn below(&mut self, path: &Path) -> Result<(), Error> {
-        if !self.seen.insert(path.into()) {
-            return Ok(());
-        }
-        for entry in fs::read_dir(path).map_err(|e| unread(path, &e))? {
-            let path = entry.map_err(|e| unread(path, &e))?.path();
-            let meta = fs::symlink_metadata(&path).map_err(|e| unread(&path, &e))?;
-            if !meta.is_symlink() {
-                self.one(&path, &meta, false)?;
-                if meta.is_dir() {
-                    self.below(&path)?;
-                }
-                continue;
-            }
-            // A link that leads nowhere has nothing to run.
-            if let Ok(real) = fs::canonicalize(&path) {
-                self.all(&real)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn one(&self, path: &Path, meta: &fs::Metadata, above: bool) -> Result<(), Error> {
-        let (path, mode) = (path.display(), meta.mode() & 0o7777);
-        let instead = self.instead;
-        if !self.owners.contains(&meta.uid()) {
-            let owner = format!("it belongs to user {}, neither to root nor to you", meta.uid());
-            return Err(Error::Missing(format!(
-                "{path}: {owner}, and what is run could be anything: 'chown -R {} {path}' if you know what is in it, or {instead}",
-                self.owners[1]
-            )));
-        }
-        let group = mode & 0o020 != 0 && meta.gid() != meta.uid();
-        if (group || mode & 0o002 != 0) && !(above && mode & 0o1000 != 0) {
-            return Err(Error::Missing(format!(
-                "{path}: others than its owner may write here (mode {mode:04o}), and what is run could be anything: \
-                 'chmod go-w {path}' if you know what is in it, or {instead}"
-            )));
-        }
-        Ok(())
-    }
-}
-
-/// A folder of this process's own where temporary ones are made, if nobody else can put another in its place: the environment, which is
-/// others' choice, says where that is.
-///
-/// # Errors
-/// [`Error::Missing`] with what others can change, [`Error::Machine`] if none can be made.
+/// [`queuewright_linux::scratch`].
 pub(crate) fn scratch(prefix: &str) -> Result<TempDir, Error> {
-    scratch_in(&std::env::temp_dir(), prefix)
-}
-
-fn scratch_in(temporary: &Path, prefix: &str) -> Result<TempDir, Error> {
-    let wrong =
-        |e: std::io::Error| Error::Machine(format!("a temporary folder in {}: {e}", temporary.display()));
-    let real = fs::canonicalize(temporary).map_err(wrong)?;
-    let private = fs::Permissions::from_mode(0o700);
-    let dir =
-        tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(&real).map_err(wrong)?;
-    // From that one on, which is ours: /tmp, where everybody may write, is above it.
-    Trust::new("set TMPDIR to another folder").way(dir.path())?;
-    Ok(dir)
+    queuewright_linux::scratch(prefix).map_err(Error::Machine)
 }
 
 /// Packages in a folder that is gone with its owner.
@@ -325,13 +223,6 @@ fn kernel_of(dir: &Path) -> Result<(PathBuf, PathBuf), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuewright_testing::{Lack, left_out};
-    use std::fs::Permissions;
-    use std::os::unix::fs::{PermissionsExt, chown, symlink};
-
-    fn may(path: &Path, mode: u32) {
-        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-    }
 
     #[test]
     fn programs_of_other_sources_are_refused() {
@@ -345,78 +236,5 @@ mod tests {
         known(lab.path()).unwrap();
         fs::write(&sources, &SOURCES[1..]).unwrap();
         assert!(said().contains("another version"));
-    }
-
-    #[test]
-    fn temporary_files_are_not_where_others_may_put_theirs() {
-        let dir = tempfile::tempdir().unwrap();
-        let inside = dir.path().join("tmp");
-        fs::create_dir(&inside).unwrap();
-        scratch_in(&inside, "ours").unwrap();
-        // As /tmp is.
-        may(&inside, 0o1777);
-        scratch_in(&inside, "ours").unwrap();
-        may(&inside, 0o777);
-        let said = scratch_in(&inside, "ours").expect_err("anybody may rename it").to_string();
-        assert!(said.contains("others than its owner may write here") && said.contains("TMPDIR"), "{said}");
-        may(&inside, 0o755);
-        if rustix::process::geteuid().is_root() {
-            chown(&inside, Some(65534), None).unwrap();
-            let said = scratch_in(&inside, "ours").expect_err("its owner may").to_string();
-            assert!(said.contains("it belongs to user 65534") && said.contains("TMPDIR"), "{said}");
-        }
-        assert_eq!(fs::read_dir(&inside).unwrap().count(), 0, "what is refused is gone again");
-    }
-
-    fn refused(path: &Path, by: &str) {
-        let said = trusted(path, "set QUEUEWRIGHT_LAB").expect_err(by).to_string();
-        assert!(said.contains(by) && said.contains("QUEUEWRIGHT_LAB"), "{said}");
-    }
-
-    #[test]
-    fn what_others_can_change_is_not_run() {
-        let dir = tempfile::tempdir().unwrap();
-        let lab = dir.path().join("build/lab");
-        fs::create_dir_all(lab.join("root/bin")).unwrap();
-        let elsewhere = dir.path().join("elsewhere");
-        for file in [lab.join("agent"), lab.join("root/bin/qemu"), elsewhere.clone()] {
-            fs::write(&file, "").unwrap();
-            may(&file, 0o755);
-        }
-        symlink(&elsewhere, lab.join("tc")).unwrap();
-        symlink("nowhere", lab.join("gone")).unwrap();
-        trusted(&lab, "").unwrap();
-        let all = [
-            lab.join("agent"),
-            lab.join("root/bin"),
-            lab.join("root/bin/qemu"),
-            lab.clone(),
-            dir.path().join("build"),
-            elsewhere,
-        ];
-        for path in &all {
-            let real = fs::canonicalize(path).unwrap().display().to_string();
-            may(path, 0o757);
-            refused(&lab, &format!("{real}: others than its owner may write here (mode 0757)"));
-            may(path, 0o755);
-        }
-        // As /tmp is; the folders of the lab itself are for nobody else.
-        may(&dir.path().join("build"), 0o1777);
-        trusted(&lab, "").unwrap();
-        may(&lab, 0o1777);
-        refused(&lab, "(mode 1777)");
-        may(&lab, 0o755);
-        if rustix::process::geteuid().is_root() {
-            for path in &all {
-                chown(path, Some(4711), None).unwrap();
-                refused(&lab, "it belongs to user 4711, neither to root nor to you");
-                chown(path, Some(0), None).unwrap();
-            }
-            chown(&all[0], None, Some(4711)).unwrap();
-            may(&all[0], 0o775);
-            refused(&lab, "(mode 0775)");
-        } else {
-            left_out("a lab of a stranger's", Lack::Setup, &"only root can give files away");
-        }
     }
 }

@@ -8,7 +8,13 @@
 #include "kernel.h"
 #include "shared.h"
 
-/* The discipline begins. A table in its state must come zeroed. */
+/* A table in a discipline's state must come zeroed; the rest is what init() says,
+ * unless it counts on zeros. */
+#ifndef QW_ZEROED
+#define QW_ZEROED (sizeof(STATE) > 4096)
+#endif
+
+/* The discipline begins. */
 QW_PART int begin(STATE *s QW_GIVEN, const PARAMS *p QW_GIVEN, __u64 now)
 {
 	/* As much as clang writes word by word. */
@@ -18,7 +24,7 @@ QW_PART int begin(STATE *s QW_GIVEN, const PARAMS *p QW_GIVEN, __u64 now)
 	const __u32 n = sizeof(STATE) / sizeof(*chunks);
 	__u32 i;
 
-	if (sizeof(STATE) > 4096) {
+	if (QW_ZEROED) {
 		bpf_for(i, 0, n)
 			__builtin_memset(&chunks[i], 0, sizeof(*chunks));
 		__builtin_memset(&chunks[n], 0,

@@ -5,12 +5,12 @@ use crate::namespaces::Elsewhere;
 use crate::objects::{self, Host};
 use crate::port::{FIRST, LEAST_RATE, Port, out_of_range, port_map};
 use crate::record::{
-    self, COMPANION, Change, Learned, Record, Stage, alone, attached, attached_as, everywhere, record,
+    self, COMPANION, Change, Learned, OWN, Record, Stage, alone, attached, attached_as, everywhere, record,
     records,
 };
-use crate::{Error, before, chain, front, names, netlink, shares, system};
+use crate::{Error, before, chain, front, names, netlink, own, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object};
-use queuewright_aqm::{Discipline, FRAME_BYTES, Spec, Weights};
+use queuewright_aqm::{Discipline, FRAME_BYTES, Info, Spec, Weights};
 use std::fs::File;
 
 /// What cannot be.
@@ -55,11 +55,11 @@ pub struct Plan {
 /// If it cannot be done: no such device, something is attached, classes that could not be put back, a value that is
 /// not allowed.
 pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, Error> {
-    port.front |= system::has_bpf_qdiscs() == Some(false);
+    let host = port.host();
+    port.front = host == Host::Front;
     check(&port)?;
-    let host = if port.front { Host::Front } else { Host::Qdisc };
-    if !host.names().iter().any(|n| n == spec.info.name) {
-        // Says why.
+    if spec.info.own.is_some() || !host.names().iter().any(|n| n == spec.info.name) {
+        // Says why it cannot be.
         objects::open(spec.info, host, "", &Settings::of(1, 1, false))?;
     }
     let index = system::device(dev)?;
@@ -132,8 +132,10 @@ fn classes_of(spec: &Spec, front: bool) -> Vec<String> {
     }
 }
 
-/// A name in tc that nobody on this machine has yet, in whatever namespace: `bpf_codel`, `bpf_codel_2`, ...; 15 characters
-/// at most.
+/// Characters of a qdisc's name (`IFNAMSIZ - 1`).
+const NAME: usize = 15;
+
+/// A name in tc that nobody on this machine has yet, in whatever namespace: `bpf_codel`, `bpf_codel_2`, ...
 fn kind_of(index: u32, discipline: &str) -> String {
     let plain = format!("bpf_{}", discipline.replace('-', "_"));
     let here = system::namespace();
@@ -146,10 +148,10 @@ fn kind_of(index: u32, discipline: &str) -> String {
         }
     }
     let mut names = (1..).map(|n: u32| match n {
-        1 => plain.clone(),
+        1 => format!("{plain:.NAME$}"),
         n => {
             let n = format!("_{n}");
-            format!("{plain:.0$}{n}", 15 - n.len())
+            format!("{plain:.0$}{n}", NAME - n.len())
         }
     });
     names.find(|name| !taken.contains(name)).unwrap_or(plain)
@@ -373,8 +375,8 @@ fn load(plan: &Plan, companion: bool) -> Result<(Object, Record), Error> {
 
 /// Under which name a map is pinned, if it is.
 fn pinned_as<'a>(record: &Record, map: &'a str) -> Option<&'a str> {
-    let short = map.strip_prefix(".bss.").unwrap_or(map);
-    let pinned = ["params", "state", "port", "stats", "qdisc"].contains(&short);
+    let short = if map == objects::DECLARED { OWN } else { map.strip_prefix(".bss.").unwrap_or(map) };
+    let pinned = ["params", "state", "port", "stats", "qdisc", OWN].contains(&short);
     (pinned || record.front && short == "queues").then_some(short)
 }
 
@@ -529,6 +531,14 @@ pub fn hold(dev: &str) -> Result<LockedPort, Error> {
 }
 
 impl LockedPort {
+    /// The discipline.
+    ///
+    /// # Errors
+    /// If this version of the program does not know it.
+    pub fn info(&self) -> Result<&'static Info, Error> {
+        info_of(&self.record)
+    }
+
     /// The weights of the policy that it has, as the kernel holds them: whatever has become of their file.
     ///
     /// # Errors
@@ -536,8 +546,7 @@ impl LockedPort {
     pub fn weights(&self) -> Result<Option<Weights>, Error> {
         let Some(learned) = &self.record.learned else { return Ok(None) };
         let params = params_of(&self.record)?;
-        let values = queuewright_aqm::find(&self.record.discipline)
-            .and_then(|info| queuewright_aqm::weights_in(info, &params));
+        let values = queuewright_aqm::weights_in(self.info()?, &params);
         let pin = self.record.pin("params");
         let other = || Error::System(format!("{}: of another version of this program", pin.display()));
         let values = values.ok_or_else(other)?;
@@ -601,6 +610,19 @@ impl LockedPort {
             }
         })
     }
+}
+
+/// What is attached: by its name, or by what its object declares, as a file of a user's own may be another by now.
+pub(crate) fn info_of(record: &Record) -> Result<&'static Info, Error> {
+    let other = || {
+        Error::System(format!("{}: {} is of another version of this program", record.dev, record.discipline))
+    };
+    if record.id(OWN).is_none() {
+        return queuewright_aqm::find(&record.discipline).ok_or_else(other);
+    }
+    let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.pin(OWN).display()));
+    let map = MapHandle::from_pinned_path(record.pin(OWN)).map_err(wrong)?;
+    own::attached(&map.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default())
 }
 
 /// The parameters that its map has, of one instance.

@@ -406,6 +406,7 @@ mod tests {
             missing: Vec::new(),
             mend: None,
             discipline: "titrate".into(),
+            file: None,
             kind: "bpf_titrate".into(),
             rate: 95_000_000,
             limit_packets: 1000,

@@ -9,10 +9,13 @@ mod agent;
 mod attach;
 mod before;
 mod chain;
+mod compile;
 mod confine;
 pub mod control;
 mod doctor;
 mod export;
+#[path = "../flags.rs"]
+mod flags;
 mod folder;
 mod front;
 mod maps;
@@ -21,6 +24,7 @@ mod names;
 mod namespaces;
 pub mod netlink;
 mod objects;
+pub mod own;
 mod pins;
 mod port;
 mod record;
@@ -28,6 +32,7 @@ mod repair;
 mod shares;
 mod status;
 mod system;
+mod trust;
 
 pub use agent::{ActionSource, AgentStep, Done, agent};
 pub use attach::{LockedPort, Plan, attach, detach, hold, plan, prepare, set};
@@ -44,6 +49,7 @@ pub use repair::{Fault, faults, repair};
 pub use shares::keep;
 pub use status::{Class, Queue, Status, Variable, status, statuses, variables};
 pub use system::{apart, capable, command, has_bpf_qdiscs, host, qdiscs, sets_ce, with_sudo};
+pub use trust::{scratch, trusted};
 
 /// Why something could not be done.
 #[derive(Debug)]

@@ -1,14 +1,16 @@
 //! The compiled programs, one object a discipline, and how one is loaded.
 
 use crate::Error;
+use crate::compile::refusal;
 use crate::maps::Settings;
+use crate::own;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{Array, DataSec, Linkage, MemberAttr, Struct, Var};
 use libbpf_rs::{
     AsRawLibbpf, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, Program, ProgramMut,
 };
 use queuewright_aqm::Info;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -27,7 +29,8 @@ pub fn names() -> Vec<String> {
 /// Does its rule act on packets that leave, and not only on those that come?
 pub(crate) fn acts_at_head(info: &Info) -> bool {
     // What a scheduler has in its queues may.
-    AT_HEAD.contains(&info.name.replace('-', "_").as_str()) || by_classes(info.name)
+    // And nobody knows what a file of a user's own does.
+    AT_HEAD.contains(&info.name.replace('-', "_").as_str()) || by_classes(info.name) || info.own.is_some()
 }
 
 /// Has it several queues, which can be classes of htb?
@@ -36,7 +39,7 @@ pub(crate) fn by_classes(name: &str) -> bool {
 }
 
 /// Which of the two programs of a discipline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Host {
     /// A qdisc of its own.
     Qdisc,
@@ -83,25 +86,95 @@ fn hear(_: PrintLevel, text: String) {
 
 /// Opens the object of a discipline; a qdisc of its own is to be known to tc as `id` (15 characters at most).
 pub(crate) fn open(info: &Info, host: Host, id: &str, settings: &Settings) -> Result<OpenObject, Error> {
-    let name = info.name.replace('-', "_");
-    let Some((_, bytes)) = host.objects().iter().find(|(n, _)| *n == name) else {
-        return Err(Error::Input(match host.objects().is_empty() {
-            true => "this program was built without clang and holds no BPF objects: install clang-19 and build again".into(),
-            false => {
-                let what = match host {
-                    Host::Qdisc => "attached yet",
-                    Host::Front => "put in front of htb, which would have to serve its queues in its order, or to give back what waits",
-                };
-                format!("{} cannot be {what}; these can: {}", info.name, host.names().join(", "))
-            }
-        }));
+    let bytes = match own::object(info, host) {
+        Some(own) => own?,
+        None => brought(info, host)?,
     };
+    listen();
+    prepared(info, bytes, id, settings)
+        .map_err(|e| Error::System(format!("the BPF object of {}: {e}", info.name)))
+}
+
+/// The object of a discipline that comes with the program.
+fn brought(info: &Info, host: Host) -> Result<&'static [u8], Error> {
+    let name = info.name.replace('-', "_");
+    if let Some((_, bytes)) = host.objects().iter().find(|(n, _)| *n == name) {
+        return Ok(bytes);
+    }
+    Err(Error::Input(match host.objects().is_empty() {
+        true => {
+            "this program was built without clang and holds no BPF objects: install clang-19 and build again"
+                .into()
+        }
+        false => {
+            let what = match host {
+                Host::Qdisc => "attached yet",
+                Host::Front => {
+                    "put in front of htb, which would have to serve its queues in its order, or to give back what waits"
+                }
+            };
+            format!("{} cannot be {what}; these can: {}", info.name, host.names().join(", "))
+        }
+    }))
+}
+
+/// What an object of a user's own file declares (`own/bpf.c` of the disciplines).
+///
+/// # Errors
+/// What it has that it should not, or lacks.
+pub(crate) fn declared(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    listen();
+    let mut object = ObjectBuilder::default().open_memory(bytes).map_err(|e| match unresolved(&said()) {
+        Some(function) => format!("it calls {function}: it has no library"),
+        None => format!("no BPF object: {e}"),
+    })?;
+    if let Some(name) = variables(&object)?.into_iter().find(|name| !OF_HOSTS.contains(&name.as_str())) {
+        return Err(format!(
+            "it has variables of its own ({name}; static, or outside of all functions); what it remembers belongs in its state"
+        ));
+    }
+    let declared = object.maps_mut().find(|map| map.name() == DECLARED);
+    let value = declared.and_then(|mut map| Some(map.initial_value_mut()?.to_vec()));
+    value.ok_or_else(|| format!("no discipline: it has no {DECLARED}"))
+}
+
+/// Variables that the hosts have themselves, in marks.h.
+const OF_HOSTS: [&str; 1] = ["owed_to_all"];
+
+/// Variables that all instances of an object share.
+fn variables(object: &OpenObject) -> Result<Vec<String>, String> {
+    let types = types(object).ok_or("no types (BTF)")?;
+    let mut names = Vec::new();
+    for section in [".bss", ".data"] {
+        let Some(found) = types.type_by_name::<DataSec<'_>>(section) else { continue };
+        for var in found.iter() {
+            let name =
+                types.type_by_id::<Var<'_>>(var.ty).and_then(|var| Some(var.name()?.to_string_lossy()));
+            names.extend(name.map(|name| name.into_owned()));
+        }
+    }
+    Ok(names)
+}
+
+/// The section in which an object of a user's own says what it declares.
+pub(crate) const DECLARED: &str = ".rodata.own";
+
+/// The function that libbpf does not find.
+fn unresolved(said: &str) -> Option<&str> {
+    said.lines().find_map(|line| line.split_once("extern '")?.1.split_once('\'').map(|(name, _)| name))
+}
+
+/// From here on what libbpf and the verifier say is heard.
+fn listen() {
     if let Ok(mut said) = SAID.lock() {
         said.clear();
     }
     libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
-    prepared(info, bytes, id, settings)
-        .map_err(|e| Error::System(format!("the BPF object of {}: {e}", info.name)))
+}
+
+/// What they have said.
+fn said() -> String {
+    SAID.lock().map(|said| said.clone()).unwrap_or_default()
 }
 
 /// Opens an object, and writes into it what is known before it is loaded.
@@ -198,10 +271,30 @@ pub(crate) fn opened(host: Host) -> Vec<(&'static str, OpenObject)> {
     host.objects().iter().map(|(name, bytes)| (*name, open(bytes))).collect()
 }
 
+/// Bytes of the verifier's log of a program of a user's own: its end, where a kernel keeps that.
+const LOG: usize = 64 << 10;
+
 /// Loads it: the kernel's verifier looks at every program.
-pub(crate) fn load(info: &Info, object: OpenObject) -> Result<Object, Error> {
+pub(crate) fn load(info: &Info, mut object: OpenObject) -> Result<Object, Error> {
+    // By itself libbpf has a loop without an end looked at again and again, each time with room for a longer log: minutes.
+    let mut logs: Vec<Vec<u8>> = Vec::new();
+    if info.own.is_some() {
+        for program in object.progs_mut() {
+            let mut log = vec![0; LOG];
+            // SAFETY: a live program, and memory of that size, which stays where it is until the program is gone.
+            unsafe {
+                let program = program.as_libbpf_object().as_ptr();
+                libbpf_sys::bpf_program__set_log_buf(program, log.as_mut_ptr().cast(), LOG as u64);
+            }
+            logs.push(log);
+        }
+    }
     object.load().map_err(|e| {
-        let said = SAID.lock().map(|s| s.clone()).unwrap_or_default();
+        let said = said();
+        let mut written = logs.iter().filter_map(|log| CStr::from_bytes_until_nul(log).ok());
+        if let Some(log) = written.rfind(|log| !log.is_empty()) {
+            return Error::Input(refusal(&format!("{}.h", info.name), &log.to_string_lossy()));
+        }
         // The verifier's last words before its count of instructions.
         let mut lines =
             said.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("libbpf: prog"));

@@ -2,7 +2,9 @@
 
 use crate::Error;
 use crate::maps::{PortMap, nth, of_value};
+use crate::objects::Host;
 use crate::record::Record;
+use crate::system;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::fmt::Display;
 
@@ -38,6 +40,11 @@ impl Default for Port {
 }
 
 impl Port {
+    /// The program that holds a discipline here.
+    pub fn host(&self) -> Host {
+        if self.front || system::has_bpf_qdiscs() == Some(false) { Host::Front } else { Host::Qdisc }
+    }
+
     pub(crate) fn from_map(map: &PortMap, record: &Record) -> Port {
         Port {
             rate: map.rate_bits(),

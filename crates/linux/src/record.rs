@@ -30,9 +30,11 @@ const BPF_FS: u64 = 0xcafe_4a11;
 /// Pins of the program that sets CE in front of the qdisc, and of its place at the device.
 pub(crate) const COMPANION: &str = "companion";
 pub(crate) const COMPANION_LINK: &str = "companion_link";
+/// Pin of what a file of a user's own declares.
+pub(crate) const OWN: &str = "own";
 /// All that is ever pinned for a device.
-const NAMES: [&str; 10] =
-    ["params", "state", "port", "stats", "queues", "qdisc", "left", "front", COMPANION, COMPANION_LINK];
+const NAMES: [&str; 11] =
+    ["params", "state", "port", "stats", "queues", "qdisc", "left", "front", OWN, COMPANION, COMPANION_LINK];
 
 /// An attached qdisc.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,12 +1,14 @@
 //! What an attached qdisc has done, and its discipline's own variables.
 
 use crate::Error;
+use crate::attach::info_of;
 use crate::maps::{PortMap, QueueMap, Stats, nth, of_value};
 use crate::namespaces::Elsewhere;
 use crate::port::FIRST;
 use crate::record::{self, Record};
 use crate::{chain, front, names, shares};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use queuewright_aqm::own::Own;
 use queuewright_aqm::{Info, Probe, Seen};
 use serde::Serialize;
 
@@ -23,6 +25,8 @@ pub struct Status {
     pub mend: Option<String>,
     /// The discipline with its parameters, as given.
     pub discipline: String,
+    /// Of a file of a user's own: its SHA-256, as results have it.
+    pub file: Option<String>,
     /// Kind of the qdisc in tc.
     pub kind: String,
     /// Rate of its shaper, bits a second; 0: none.
@@ -131,7 +135,7 @@ fn counted(record: &Record) -> Result<Status, Error> {
         Ok(map.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default())
     };
     let other = || Error::System(format!("{}: its maps are of another version of this program", record.dev));
-    let info = queuewright_aqm::find(&record.discipline).ok_or_else(other)?;
+    let info = info_of(record)?;
     let mut queues = Vec::new();
     let instances = record.instances;
     let stats = read("stats")?;
@@ -156,6 +160,7 @@ fn counted(record: &Record) -> Result<Status, Error> {
         missing: Vec::new(),
         mend: None,
         discipline: record.text.clone(),
+        file: info.own.map(|own| format!("sha256:{}", own.sha256)),
         kind: record.kind.clone(),
         rate: port.rate_bits(),
         limit_packets: port.limit_packets,
@@ -188,5 +193,8 @@ fn classes(record: &Record) -> Result<Vec<Class>, Error> {
 
 /// The discipline's own variables, in maps of a qdisc; None if these are not of its sizes.
 pub fn variables(info: &'static Info, params: &[u8], state: &[u8]) -> Option<Vec<(&'static Probe, f64)>> {
+    if info.own.is_some() {
+        return Own::variables(info, state);
+    }
     Seen::of(info, params, state).map(|seen| seen.variables().collect())
 }

@@ -3,6 +3,7 @@
 //! `/sys/fs/bpf`; else in the lab's virtual machine, which `-- vm` asks for. `-- 200` attaches and detaches 200 times.
 
 mod agent;
+mod header;
 mod native;
 mod traffic;
 mod vm;
@@ -35,7 +36,8 @@ fn main() {
     let files = |lab: &Path| {
         vm::built_with_clang()?;
         let paths = ["drivers/net/veth", "net/sched/sch_htb", "net/sched/cls_bpf"];
-        paths.iter().map(|path| vm::module_of(lab, path)).collect()
+        let own = header::files(linux::Host::Front).into_iter().map(Ok);
+        paths.iter().map(|path| vm::module_of(lab, path)).chain(own).collect()
     };
     vm::test("disciplines in front of htb", &words, files, || {
         for module in ["/veth.ko", "/sch_htb.ko", "/cls_bpf.ko"] {
@@ -47,9 +49,10 @@ fn main() {
 
 fn all(times: usize) {
     verifies();
-    for name in linux::Host::Front.names() {
-        carries(&name);
+    for name in linux::Host::Front.names().iter().map(String::as_str).chain(header::NAMES) {
+        carries(name);
     }
+    header::refused(port(8_000_000, 50));
     for (address, name) in [("127.0.0.1:0", "codel"), ("[::1]:0", "codel"), ("[::1]:0", "titrate")] {
         marks(address, name);
     }
@@ -66,7 +69,7 @@ fn say(text: &str) {
 }
 
 fn spec(name: &str) -> Spec {
-    Spec::new(find(name).expect("in the registry"))
+    header::spec(name, linux::Host::Front)
 }
 
 fn port(rate: u64, limit_packets: u32) -> linux::Port {
@@ -179,6 +182,12 @@ fn carries(name: &str) {
     assert_eq!(kernel_counts("lo"), (s.sent_packets, dropped));
     assert_eq!((s.backlog_packets, s.backlog_bytes, s.purged), (0, 0, 0));
     assert_eq!(s.sojourns.iter().sum::<u64>(), received);
+    if name == "mylate" {
+        let now = linux::status(&record).unwrap_or_else(|e| panic!("{e}"));
+        assert!(now.file.is_some_and(|file| file.starts_with("sha256:")));
+        let ms = s.sojourn_ns as f64 / 1e6;
+        assert_eq!(now.variables, [("sojourn".into(), "ms".into(), ms)]);
+    }
 
     linux::set(&record, &spec(name), name, true, |port| port.rate = 80_000_000)
         .unwrap_or_else(|e| panic!("{e}"));

@@ -1,6 +1,7 @@
 //! Every object before a real kernel's verifier, and some of them on a device with packets: in the lab's virtual machine
 //! (`scripts/setup lab`), where this very program is what the kernel starts.
 
+mod header;
 mod vm;
 
 use libbpf_sys::bpf_insn;
@@ -19,15 +20,17 @@ use vm::{next, option};
 
 fn main() {
     let Some(only) = only_test("machine") else { return };
-    let files = |_: &Path| vm::built_with_clang().map(|()| Vec::new());
+    let files = |_: &Path| vm::built_with_clang().map(|()| header::files(linux::Host::Qdisc));
     vm::test("the BPF objects before a kernel", &only, files, || {
         verifies(&only);
-        for name in [
+        let ours = [
             "codel", "pie", "titrate", "cp-aqm", "fq-codel", "santa", "dualpi2", "sfq", "fq", "hhf",
             "fq-pie", "afq",
-        ] {
+        ];
+        for name in ours.into_iter().chain(header::NAMES) {
             carries(name);
         }
+        header::refused(linux::Port::default());
         let _accepts = accepts_all();
         marks("codel", "ecn", true, "127.0.0.1:0", false);
         marks("codel", "ecn", true, "[::1]:0", true);
@@ -62,7 +65,7 @@ fn carries(name: &str) {
     };
     let before = root();
     let port = linux::Port { rate: 8_000_000, limit_packets: 50, ..linux::Port::default() };
-    let spec = Spec::new(find(name).expect("in the registry"));
+    let spec = header::spec(name, linux::Host::Qdisc);
     let plan = linux::plan("lo", name, spec.clone(), port).unwrap_or_else(|e| panic!("{e}"));
     linux::attach(&plan).unwrap_or_else(|e| panic!("{e}"));
     assert!(root().contains(&plan.record.kind), "{}", root());
@@ -100,6 +103,13 @@ fn carries(name: &str) {
     // 50 packets of 1000 bytes need 50 ms; what the emulation is late by comes on top.
     assert!(dropped > 0 && now.stats.mean_sojourn_ns() > 2_000_000, "no queue");
     assert_eq!(now.stats.sojourns.iter().sum::<u64>(), received);
+
+    if header::NAMES.contains(&name) {
+        assert!(now.file.is_some_and(|file| file.starts_with("sha256:")));
+        // Until the link is asked again, and finds nothing.
+        let (value, last) = (now.variables[0].2, now.stats.sojourn_ns as f64 / 1e6);
+        assert!(name == "mycodel" || value == last, "{value} of {last} ms");
+    }
 
     linux::set(&record, &spec, name, true, |port| port.rate = 80_000_000).unwrap_or_else(|e| panic!("{e}"));
     sender.send_to(&[0; 958], to).expect("it fits");

@@ -25,17 +25,20 @@ const STRICT: [&str; 6] = [
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",
 ];
+/// What is a mistake in any case.
+pub const MISTAKES: [&str; 4] = [
+    "-Werror=implicit-function-declaration",
+    "-Werror=incompatible-pointer-types",
+    "-Werror=int-conversion",
+    "-Werror=return-type",
+];
 /// For both.
-const COMMON: [&str; 12] = [
+const COMMON: [&str; 8] = [
     "-std=c11",
     "-ffreestanding",
     "-nostdinc",
     "-Wall",
     "-Wextra",
-    "-Werror=implicit-function-declaration",
-    "-Werror=incompatible-pointer-types",
-    "-Werror=int-conversion",
-    "-Werror=return-type",
     "-fdiagnostics-color=never",
     // What has been read.
     "-MD",
@@ -45,9 +48,11 @@ const COMMON: [&str; 12] = [
 const SEQUENCES: u32 = 20_000;
 const CHECK_S: u64 = 20;
 const CHECK_WITHIN: Duration = Duration::from_secs(60);
-/// When a compiler is ended, what it may take of the memory, and of the disk.
-const COMPILE_WITHIN: Duration = Duration::from_secs(120);
-const COMPILE_BYTES: u64 = 4 << 30;
+/// When a compiler is ended.
+pub const COMPILE_WITHIN: Duration = Duration::from_secs(120);
+/// What it may take of the memory.
+pub const COMPILE_BYTES: u64 = 4 << 30;
+/// And of the disk.
 const OBJECT_BYTES: u64 = 256 << 20;
 
 /// A path in words of C, and of people.
@@ -116,7 +121,7 @@ pub(crate) fn check(form: &Form, path: &str, name: &str, text: &str) -> Result<S
         .env("ASAN_OPTIONS", "detect_leaks=0:color=never")
         .env("UBSAN_OPTIONS", "color=never");
     // Sanitizers take addresses that nobody has.
-    let (ended, said, wrong) = run(&mut command, &work, CHECK_WITHIN, None)
+    let (ended, said, wrong) = run(&mut command, work.path(), CHECK_WITHIN, None)
         .map_err(|e| format!("{}: it cannot be run: {e}", shown(path)))?;
     match ended {
         None => Err(format!(
@@ -134,11 +139,15 @@ pub(crate) fn check(form: &Form, path: &str, name: &str, text: &str) -> Result<S
     }
 }
 
-/// Runs something that may take so long, and so much memory: how it ended, none if it was ended here, and what it said and complained of. It
-/// does not outlive this process; what it starts itself, as a compiler's driver does, ends by the limit of its processor time.
-fn run(
+/// Runs something that may take so long, and so much memory: how it ended, none if it was ended here, and what it said and complained of, in
+/// files of the folder `work`. It does not outlive this process; what it starts itself, as a compiler's driver does, ends by the limit of its
+/// processor time.
+///
+/// # Errors
+/// If it cannot be started, or the files cannot be written and read.
+pub fn run(
     command: &mut Command,
-    work: &Work,
+    work: &Path,
     within: Duration,
     most: Option<u64>,
 ) -> io::Result<(Option<ExitStatus>, String, String)> {
@@ -159,7 +168,7 @@ fn run(
             Ok(())
         });
     }
-    let at = |name: &str| work.path().join(name);
+    let at = |name: &str| work.join(name);
     command.stdin(Stdio::null()).stdout(File::create(at("said"))?).stderr(File::create(at("wrong"))?);
     let mut child = command.spawn()?;
     let begun = Instant::now();
@@ -245,7 +254,7 @@ fn hash(form: &Form, compiler: &[String], version: &[u8], name: &str, text: &str
     add(std::env::consts::ARCH.as_bytes());
     compiler.iter().for_each(|word| add(word.as_bytes()));
     add(version);
-    COMMON.iter().chain(&FLAGS).for_each(|flag| add(flag.as_bytes()));
+    COMMON.iter().chain(&MISTAKES).chain(&FLAGS).for_each(|flag| add(flag.as_bytes()));
     add(form.frame.as_bytes());
     for (name, text) in (form.headers)().into_iter().chain([form.table]) {
         add(name.as_bytes());
@@ -256,16 +265,18 @@ fn hash(form: &Form, compiler: &[String], version: &[u8], name: &str, text: &str
     hex(&hash.finalize())
 }
 
+/// A part of a frame with the names of a file in it.
+pub fn filled(part: &str, path: &str, name: &str, text: &str) -> String {
+    let name = lower(name);
+    part.replace("@x@", &name)
+        .replace("@X@", &name.to_uppercase())
+        .replace("@file@", &shown(path))
+        .replace("@end@", &text.lines().count().max(1).to_string())
+}
+
 /// A frame with the file in it.
 fn framed(frame: &str, path: &str, name: &str, text: &str) -> String {
-    let name = lower(name);
-    let end = text.lines().count().max(1).to_string();
-    let filled = |part: &str| {
-        part.replace("@x@", &name)
-            .replace("@X@", &name.to_uppercase())
-            .replace("@file@", &shown(path))
-            .replace("@end@", &end)
-    };
+    let filled = |part: &str| filled(part, path, name, text);
     match frame.rsplit_once("\n@text@\n") {
         Some((before, after)) => format!("{}\n{text}\n{}", filled(before), filled(after)),
         None => String::new(),
@@ -292,12 +303,12 @@ fn compile(
     let (frame, flags) = if checks { (form.check, &STRICT) } else { (form.frame, &FLAGS) };
     write("own.c", &framed(frame, path, name, text))?;
     let mut command = command(compiler);
-    command.args(COMMON).args(flags).args(["own.c", "-o", "own.so"]).current_dir(work.path());
-    let (ended, _, wrong) =
-        run(&mut command, work, COMPILE_WITHIN, Some(COMPILE_BYTES)).map_err(|e| not_run(compiler, &e))?;
+    command.args(COMMON).args(MISTAKES).args(flags).args(["own.c", "-o", "own.so"]).current_dir(work.path());
+    let (ended, _, wrong) = run(&mut command, work.path(), COMPILE_WITHIN, Some(COMPILE_BYTES))
+        .map_err(|e| not_run(compiler, &e))?;
     match ended {
         Some(ended) if ended.success() => {}
-        Some(_) => return Err(first_error(form, &wrong)),
+        Some(_) => return Err(said_first(form, path, &wrong)),
         None => {
             let (path, s) = (shown(path), COMPILE_WITHIN.as_secs());
             return Err(format!("{path}: the C compiler has not come to an end within {s} s"));
@@ -315,21 +326,57 @@ fn compile(
     Ok(work.path().join("own.so"))
 }
 
-fn may_include(form: &Form) -> String {
+pub(crate) fn may_include(form: &Form) -> String {
     format!("it may include what comes with the program, such as {}, and nothing else", form.such_as)
 }
 
-/// The compiler's first error in a line, and how many there are.
-fn first_error(form: &Form, said: &str) -> String {
-    // What a linker says names no file of his.
+/// A compiler's first error.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FirstError<'a> {
+    /// File and line.
+    pub place: &'a str,
+    /// What is wrong, without the compiler's options.
+    pub what: &'a str,
+    /// How many more there are, in words; empty: none.
+    pub more: String,
+}
+
+/// The first error that a compiler says: of those in the user's file, if there are any.
+pub fn first_error<'a>(said: &'a str, file: &str) -> Option<FirstError<'a>> {
     let error = |l: &'_ str| -> Option<usize> { l.find(": fatal error: ").or(l.find(": error: ")) };
+    // What a linker says names no file of his.
     let errors: Vec<(&str, &str)> = said
         .lines()
         .filter_map(|l| error(l).map(|at| l.split_at(at)))
         .filter(|(place, _)| place.contains(':'))
-        .map(|(place, what)| (place, what.split_once("error: ").map_or(what, |(_, what)| what)))
         .collect();
-    let Some((place, what)) = errors.first() else {
+    let in_file = errors.iter().find(|(place, _)| {
+        place.trim_start_matches("./").strip_prefix(file).is_some_and(|rest| rest.starts_with(':'))
+    });
+    let (place, what) = *in_file.or(errors.first())?;
+    let more = match errors.len() - 1 {
+        0 => String::new(),
+        n => format!(" (and {n} more)"),
+    };
+    let what = what.split_once("error: ").map_or(what, |(_, what)| what);
+    let what = what.split(" [-W").next().unwrap_or(what);
+    // clang says what did not hold, too.
+    let what = match what.strip_prefix("static assertion failed") {
+        Some(rest) => rest.split_once("': ").or(rest.split_once(": ")).map_or(rest, |(_, said)| said),
+        None => what,
+    };
+    Some(FirstError { place, what: what.trim_matches('"'), more })
+}
+
+/// What no compiler finds: gcc's words, for "" and for <>, and clang's.
+pub fn is_include(what: &str) -> bool {
+    let nowhere = ["No such file or directory", "no include path in which to search", "file not found"];
+    nowhere.iter().any(|words| what.contains(words))
+}
+
+/// The same in a line.
+fn said_first(form: &Form, path: &str, said: &str) -> String {
+    let Some(FirstError { place, what, more }) = first_error(said, path) else {
         let undefined =
             said.lines().find_map(|l| l.split_once("undefined reference to ").map(|(_, name)| name));
         return match undefined {
@@ -337,24 +384,9 @@ fn first_error(form: &Form, said: &str) -> String {
             None => format!("the C compiler fails: {}", said.lines().last().unwrap_or("it says nothing")),
         };
     };
-    let what = what.split(" [-W").next().unwrap_or(what);
-    // clang says what did not hold, too.
-    let what = match what.strip_prefix("static assertion failed") {
-        Some(rest) => rest.split_once("': ").or(rest.split_once(": ")).map_or(rest, |(_, said)| said),
-        None => what,
-    };
     let what = what.replace("#error ", "");
-    let more = match errors.len() - 1 {
-        0 => String::new(),
-        n => format!(" (and {n} more)"),
-    };
-    // gcc's words, for "" and for <>, and clang's.
-    let nowhere = ["No such file or directory", "no include path in which to search", "file not found"];
-    let include = match nowhere.iter().any(|words| what.contains(words)) {
-        true => format!("; {}", may_include(form)),
-        false => String::new(),
-    };
-    format!("{place}: {}{include}{more}", what.trim_matches('"'))
+    let include = if is_include(&what) { format!("; {}", may_include(form)) } else { String::new() };
+    format!("{place}: {what}{include}{more}")
 }
 
 /// Loads a shared object for good.

@@ -14,7 +14,9 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-pub use compile::shown;
+pub use compile::{
+    COMPILE_BYTES, COMPILE_WITHIN, FirstError, MISTAKES, filled, first_error, is_include, run, shown,
+};
 
 /// Largest file, bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -122,6 +124,11 @@ impl Form {
             false => lower(self.name(&format!("./{name}{ENDING}"))?),
         };
         Ok(text.replace("@x@", &name).replace("@X@", &name.to_uppercase()))
+    }
+
+    /// What such a file may include, in words.
+    pub fn may_include(&self) -> String {
+        compile::may_include(self)
     }
 
     /// What `describe` makes of a file: compiled, or as it was compiled before. `path` is how it was named, `text` what is in it. It

@@ -5,6 +5,7 @@ use crate::error::{Error, Place};
 use crate::limits::{self, Limit};
 use crate::node::Node;
 use crate::units::quote;
+use queuewright_aqm::Info;
 pub use queuewright_aqm::own::hex;
 use sha2::{Digest, Sha256};
 use std::any::{Any, TypeId};
@@ -26,6 +27,8 @@ pub(crate) struct Files {
     pub base_dir: PathBuf,
     /// What came with the scenario from elsewhere, by path: it is not looked for here.
     pub carried: BTreeMap<PathBuf, Arc<[u8]>>,
+    /// A discipline that is known here by its name, beside those of the registry.
+    pub also: Option<&'static Info>,
     made: Arc<Mutex<Made>>,
 }
 
@@ -40,7 +43,7 @@ struct Made {
 impl Files {
     /// Files from a folder, and what came with the scenario.
     pub fn new(base_dir: PathBuf, carried: BTreeMap<PathBuf, Arc<[u8]>>) -> Files {
-        Files { base_dir, carried, made: Arc::default() }
+        Files { base_dir, carried, also: None, made: Arc::default() }
     }
 
     /// The same files, of which nothing has been read.

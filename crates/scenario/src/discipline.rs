@@ -37,7 +37,10 @@ pub(crate) fn read(node: &Node, around: ScenarioContext<'_>) -> Result<(Discipli
     };
     let (info, file) = match aqm::own::is_file(name) {
         true => own::read(name_node, around.files).map(|(info, file)| (info, Some(file)))?,
-        false => (aqm::find(name).ok_or_else(|| unknown(name_node, name))?, None),
+        false => {
+            let also = around.files.also.filter(|info| info.name == name);
+            (also.or_else(|| aqm::find(name)).ok_or_else(|| unknown(name_node, name))?, None)
+        }
     };
     let mut discipline =
         Discipline { info, file, label: info.name.to_string(), settings: Vec::new(), changes: Vec::new() };

@@ -8,6 +8,7 @@ use crate::node::{Node, Value, parse_toml};
 use crate::renamed::{Warning, Warnings, renew, renew_path};
 use crate::units::quote;
 use crate::{data, json, read};
+use queuewright_aqm::Info;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -115,6 +116,13 @@ impl Draft {
     /// The first thing wrong, with the flag's name.
     pub fn from_flags(flags: &Flags) -> Result<Draft, Error> {
         Draft::of(flags.tree()?, Files::default())
+    }
+
+    /// With one more discipline that is known by its name, such as one of a user's own that is compiled for a kernel.
+    #[must_use]
+    pub fn knowing(mut self, info: &'static Info) -> Draft {
+        self.files.also = Some(info);
+        self
     }
 
     /// What a program says, as JSON: an object with the tables of a scenario file. Disciplines and a duration that

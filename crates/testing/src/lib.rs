@@ -12,6 +12,24 @@ pub const FILE: &str = "QUEUEWRIGHT_LEFT_OUT";
 /// Longer than a state takes to come on the slowest machine; the runner's own deadline is later.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// A header of `aqm/` under another name, as a file of a user's own: with a line for people for each of its parameters, whose defaults are
+/// the least that each may have, and with so many variables, `v0` and so on.
+pub fn as_own(header: &str, name: &str, as_name: &str, variables: usize) -> String {
+    let (upper, as_upper) = (name.to_uppercase(), as_name.to_uppercase());
+    let text = header.replace(&format!("qw_{name}"), &format!("qw_{as_name}"));
+    let text = text.replace(&format!("QW_{upper}"), &format!("QW_{as_upper}"));
+    let variables: String = (0..variables).map(|n| format!(" N(\"v{n}\", \"\")")).collect();
+    // What is done with a line for people is done with each parameter: `H` is a macro of the frame's.
+    format!(
+        "{text}\n#define QW_{as_upper}_HELP(H) QW_{as_upper}_PARAMS(QW_HELP_##H)\n\
+         #define QW_HELP_QW_OWN_ONE_HELP(name, field, shift, least, most) +1\n\
+         #define QW_HELP_QW_OWN_LINE(name, field, shift, least, most) \\\n\
+         \t{{ name, \"of a test\", (double)((qw_u64)(least) << (shift)) / ((shift) ? 4294967296.0 : 1.0), \\\n\
+         \t  (shift) ? QW_RATIO : QW_COUNT }},\n\
+         #define QW_{as_upper}_PROBE_NAMES(N){variables}\n"
+    )
+}
+
 /// What a machine lacks for a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lack {

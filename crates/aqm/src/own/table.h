@@ -61,4 +61,30 @@ struct qw_own_head {
 	const struct qw_own *of;
 };
 
+/* The same of a BPF object (bpf.c), which has no pointers: texts end with 0, and
+ * lists are as long as the head says. */
+#define QW_OWN_TEXT 208
+
+struct qw_own_bpf_head {
+	qw_u64 params_bytes, params, variables;
+	char name[QW_OWN_TEXT], sha256[QW_OWN_TEXT], host[QW_OWN_TEXT],
+		about[QW_OWN_TEXT];
+};
+
+struct qw_own_bpf_range {
+	char name[QW_OWN_TEXT];
+	qw_u64 shift, least, most;
+	qw_u64 at, bytes; /* of the field, in the parameters */
+};
+
+struct qw_own_bpf_help {
+	char name[QW_OWN_TEXT], about[QW_OWN_TEXT];
+	double start;
+	qw_u64 kind;
+};
+
+struct qw_own_bpf_shown {
+	char name[QW_OWN_TEXT], unit[QW_OWN_TEXT];
+};
+
 #endif /* QW_OWN_TABLE_H */

@@ -1,0 +1,283 @@
+//! A discipline of a user's own in the kernel: the host's C, which this program carries, compiled with the user's file in it when that is
+//! named. What the file declares is read out of the object, so that nothing of it runs outside of the kernel.
+
+use crate::compile::{self, Job};
+use crate::objects::{self, Host};
+use crate::{Error, flags};
+use queuewright_aqm::Info;
+use queuewright_aqm::own::{Declared, KernelSource, may_include};
+use std::path::Path;
+
+/// The end of the names of compiled files.
+pub const ENDING: &str = ".bpf.o";
+
+impl Host {
+    /// Its program, and which version of it: an object knows what is in its maps as that did.
+    fn known_as(self) -> String {
+        let texts: String = objects::HOSTS.iter().map(|(_, text)| *text).collect();
+        format!("{} {}", self.source(), queuewright_own::sha256(texts.as_bytes()))
+    }
+
+    /// Its program.
+    fn source(self) -> &'static str {
+        match self {
+            Host::Qdisc => "host/qdisc.bpf.c",
+            Host::Front => "host/front.bpf.c",
+        }
+    }
+}
+
+/// Compiles the file that is named `path` and has this text, in the new folder `work`: an object for libbpf.
+///
+/// # Errors
+/// The first thing that is wrong with it, with its line; what is missing here.
+pub fn compile(path: &str, text: &str, host: Host, work: &Path) -> Result<Vec<u8>, String> {
+    let source = KernelSource::of(path, text, &host.known_as())?;
+    let file = format!("{}.h", source.name);
+    let own = source.files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    let files: Vec<(&str, &str)> = objects::HOSTS.iter().copied().chain(own).collect();
+    let may_include = may_include();
+    let job = Job {
+        file: &file,
+        files,
+        host: host.source(),
+        cpu: flags::DISCIPLINE,
+        defines: flags::of(KernelSource::C_NAME, KernelSource::HEADER).into(),
+        may_include: &may_include,
+    };
+    let object = compile::compile(&job, work)?;
+    info(object.clone()).map_err(|what| format!("{file}: {what}"))?;
+    Ok(object)
+}
+
+/// The discipline that is compiled into an object.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn info(object: Vec<u8>) -> Result<&'static Info, String> {
+    let declared = objects::declared(&object)?;
+    Declared::info(&declared, object)
+}
+
+/// The one that runs under a record's pins, by what it declares.
+pub(crate) fn attached(declared: &[u8]) -> Result<&'static Info, Error> {
+    Declared::info(declared, Vec::new()).map_err(Error::System)
+}
+
+/// Its object, if it is one for a host of this kind; None: it is no file of a user's own.
+pub(crate) fn object(info: &Info, host: Host) -> Option<Result<&'static [u8], Error>> {
+    let declared = info.own?.object.as_ref()?;
+    let wrong = |why: &str| Some(Err(Error::Input(format!("{}: {why}", info.name))));
+    match declared.host.split_once(' ') {
+        _ if declared.host == host.known_as() => Some(Ok(&declared.object)),
+        Some((source, _)) if source == host.source() => {
+            wrong("it was compiled by another version of this program: compile it again")
+        }
+        _ => match host {
+            Host::Qdisc => {
+                wrong("it was compiled for the front of htb: attach it with --front, or compile it again")
+            }
+            Host::Front => wrong(
+                "it was compiled for BPF qdiscs, and not for the front of htb: compile it again, here or with --front",
+            ),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuewright_aqm::{Discipline, Spec, Value, own, registry};
+    use queuewright_testing::{Lack, as_own, left_out};
+    use std::fs;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn compiled(name: &str, text: &str, host: Host) -> Result<&'static Info, String> {
+        let work = tempfile::tempdir().expect("a folder");
+        compile(&format!("./{name}.h"), text, host, work.path()).and_then(info)
+    }
+
+    /// Is there a clang for BPF?
+    fn can(what: &str) -> bool {
+        let can = !crate::names().is_empty();
+        if !can {
+            left_out(what, Lack::Setup, &"built without a clang that has BPF");
+        }
+        can
+    }
+
+    /// A file to begin with, with something else in a place.
+    fn sample(name: &str, from: &str, to: &str) -> String {
+        let text = own::sample(name).unwrap_or_else(|e| panic!("{e}"));
+        assert!(text.contains(from), "{text}");
+        text.replacen(from, to, 1)
+    }
+
+    #[test]
+    fn every_header_with_one_queue_compiles_as_a_file_of_ones_own() {
+        if !can("headers as files of one's own") {
+            return;
+        }
+        let all: Vec<&Info> = registry().iter().filter(|info| Discipline::queues_of(info) == 0).collect();
+        let fronts = Host::Front.names();
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while let Some(info) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let name = info.name.replace('-', "_");
+                        let text = fs::read_to_string(format!("../../aqm/{name}.h")).expect("a header");
+                        let (mine, text) = (
+                            format!("my_{name}"),
+                            as_own(&text, &name, &format!("my_{name}"), info.probes.len()),
+                        );
+                        let hosts = [Host::Qdisc, Host::Front];
+                        for host in hosts
+                            .into_iter()
+                            .filter(|h| *h == Host::Qdisc || fronts.contains(&info.name.into()))
+                        {
+                            let made = compiled(&mine, &text, host).unwrap_or_else(|e| panic!("{e}"));
+                            assert_eq!(made.probes.len(), info.probes.len(), "{mine}");
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    /// What the object declares is what the simulator has of the same file.
+    #[test]
+    fn an_object_declares_what_is_in_the_file() {
+        if !can("what an object declares") {
+            return;
+        }
+        let text = sample(
+            "declared",
+            "P(\"ecn\", ecn, 0, 0, 1)",
+            "P(\"ecn\", ecn, 0, 0, 1) P(\"share\", b, 16, 0, 1 << 16)",
+        );
+        let text = text.replace("\tqw_u32 ecn;", "\tqw_u8 odd;\n\tqw_u32 b, ecn;");
+        let text = text.replace(
+            "\"mark instead of drop where the sender allows\")",
+            "\"e\") H(\"share\", QW_SHARE, 0.25, \"s\")",
+        );
+        let [here, there] = [
+            own::load("./declared.h", &text).unwrap_or_else(|e| panic!("{e}")),
+            compiled("declared", &text, Host::Qdisc).unwrap_or_else(|e| panic!("{e}")),
+        ];
+        let said = |info: &Info| {
+            let params = info
+                .params
+                .iter()
+                .map(|p| format!("{} {} {} {}", p.name, p.about, p.allowed(), p.display(p.default)));
+            (
+                info.name,
+                info.about,
+                params.collect::<Vec<_>>(),
+                info.probes,
+                info.own.map(|own| own.sha256.clone()),
+            )
+        };
+        assert_eq!(said(here), said(there));
+        let bytes = |info| {
+            let mut spec = Spec::new(info);
+            spec.set("target", Value::Int(7_000_001)).expect("in range");
+            spec.set("share", Value::Real(0.75)).expect("in range");
+            spec.set("ecn", Value::Flag(true)).expect("in range");
+            Discipline::new(&spec).params_bytes()
+        };
+        assert_eq!(bytes(here), bytes(there));
+        // Three words before the state: 5 of -2, of a divisor of 4.
+        let state: Vec<u8> = [(-2i64).cast_unsigned(), 4, 1].into_iter().flat_map(u64::to_ne_bytes).collect();
+        let seen = crate::variables(there, &[], &state).expect("long enough");
+        assert_eq!(seen.iter().map(|(p, value)| (p.name, *value)).collect::<Vec<_>>(), [("sojourn", -0.5)]);
+        assert!(crate::variables(there, &[], &state[1..]).is_none());
+        // Of another version.
+        let object = &there.own.and_then(|own| own.object.as_ref()).expect("it has one").object;
+        let declared = objects::declared(object).expect("a moment ago");
+        for wrong in [&declared[1..], &[], &[0xff; 4000]] {
+            Declared::info(wrong, Vec::new()).expect_err("too short, or nonsense");
+        }
+        assert!(info(b"no ELF".to_vec()).expect_err("no object").starts_with("no BPF object"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_a_line() {
+        if !can("errors of files of one's own") {
+            return;
+        }
+        let sojourn = "\ts->sojourn_ns = now - k->enqueue_ns;\n";
+        let rule = |more: &str| (sojourn, format!("{sojourn}\t{more}\n"));
+        let top = |more: &str| ("#include \"qw.h\"\n", format!("#include \"qw.h\"\n{more}\n"));
+        let wrong = [
+            (
+                "a double",
+                rule("s->sojourn_ns = (qw_u64)((double)s->sojourn_ns * 0.3);"),
+                "a.h:55:",
+                "BPF has no floating point",
+            ),
+            ("a library", rule("printf(\"x\");"), "a.h:55:2: as BPF: ", "'printf'"),
+            (
+                "a library that is declared",
+                top(
+                    "void ext(void);\nstatic inline void c(void) { ext(); }\n#define qw_drop(r) (c(), qw_drop(r))",
+                ),
+                "a.h: ",
+                "it calls ext: it has no library",
+            ),
+            (
+                "a variable",
+                top("static qw_u64 n;\n#define qw_drop(r) (n++, qw_drop(r))"),
+                "a.h: it has variables of its own (n;",
+                "belongs in its state",
+            ),
+            (
+                "an include",
+                top("#include <stdio.h>"),
+                "a.h:15:10: ",
+                "file not found; it may include what comes with the program, such as",
+            ),
+            (
+                "a file of this machine",
+                top("#include \"/dev/null\""),
+                "a.h",
+                "it may include what comes with the program",
+            ),
+            ("the host's", top("#include \"kernel.h\""), "a.h:15:10: ", "file not found"),
+            ("a name", ("p->target_ns", "p->targt_ns".into()), "a.h:56:", "did you mean 'target_ns'"),
+            (
+                "signs",
+                rule("s->sojourn_ns = (qw_u64)((long long)now / ((int)k->bytes + 1));"),
+                "a.h:55:",
+                "unsupported signed division",
+            ),
+            (
+                "several queues",
+                top("#define QW_A_QUEUES 4"),
+                "a.h:85:2: ",
+                "a file of your own has one queue",
+            ),
+            (
+                "no help",
+                ("H(\"ecn\", QW_FLAG, 0, \"mark instead of drop where the sender allows\")", String::new()),
+                "a.h:84:",
+                "QW_A_HELP(H) is to have a line for each",
+            ),
+            (
+                "a default",
+                ("20 * QW_NS_PER_MS", "20 * QW_NS_PER_SEC".into()),
+                "a.h: ",
+                "its default 20s is out of its range",
+            ),
+        ];
+        for (what, (from, to), begin, has) in wrong {
+            let said = compiled("a", &sample("a", from, &to), Host::Qdisc).expect_err(what);
+            println!("{said}");
+            assert!(said.starts_with(begin) && said.contains(has) && !said.contains('\n'), "{what}: {said}");
+        }
+        // Names that the hosts' files have are free.
+        for name in ["kernel", "host", "packet-x", "waiting"] {
+            compiled(name, &sample(name, sojourn, sojourn), Host::Front).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+}
