@@ -1,6 +1,7 @@
 //! What of a scenario the Linux engine cannot do, with the place where the file asks for it.
 
 use crate::job::{LEAST_PACKET, LEAST_SAMPLE_NS};
+use crate::own;
 use crate::qdisc::{self, QdiscOrigin};
 use queuewright_scenario::keys::{FLOWS, Keys, LINK, Linux, PORTS, RUN, TOP};
 use queuewright_scenario::packet::FULL_BYTES;
@@ -19,7 +20,13 @@ const MOST_FLOWS: usize = 2000;
 /// The first thing that cannot run on Linux, with file, line and key.
 pub fn check(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin, native: bool) -> Result<(), Error> {
     // A virtual machine has no module of ours.
-    check_for(scenario, runs, origin, native && queuewright_linux::sets_ce())
+    check_for(scenario, runs, origin, native && queuewright_linux::sets_ce())?;
+    // What is wrong with a file as BPF is known before a machine is there.
+    for (i, discipline) in scenario.disciplines.iter().enumerate().filter(|(_, d)| d.info.own.is_some()) {
+        own::compiled(discipline.info, own::host(native, None))
+            .map_err(|why| scenario.refuse(&format!("disciplines[{i}]"), why))?;
+    }
+    Ok(())
 }
 
 /// With a kernel that lets a BPF qdisc mark the packet itself, or not.

@@ -7,8 +7,10 @@
 use crate::Error;
 use crate::control::{Control, linux_name};
 use crate::layout::{self, DEVICE};
+use crate::own;
 use crate::qdisc::{Qdisc, QdiscOrigin, qdisc};
 use queuewright_cca::Kind;
+use queuewright_linux::Host;
 use queuewright_scenario::Gaps;
 use queuewright_scenario::packet::UDP_HEADER_BYTES;
 use queuewright_scenario::spec::{FlowSpec, RMEM_BYTES, Rate, RunSpec, SendBuffer, Shaper, Traffic};
@@ -112,7 +114,7 @@ impl Job {
         job.native = native;
         let mut body = Lines::default();
         for (i, run) in runs.iter().enumerate() {
-            job.run(&mut body, i, run, origin)
+            job.run(&mut body, i, run, origin, own::host(native, Some(linux)))
                 .map_err(|why| Error::Machine(format!("{}: {why}", run.discipline.label)))?;
         }
         let controls = Control::all(runs);
@@ -170,6 +172,7 @@ impl Job {
         number: usize,
         run: &RunSpec,
         origin: QdiscOrigin,
+        host: Host,
     ) -> Result<(), String> {
         let port = &run.ports[0];
         let Rate::Constant(bps) = port.rate else { return Err("its rate changes".into()) };
@@ -177,6 +180,9 @@ impl Job {
         self.attaches |= qdisc.ours;
         self.need(qdisc.module);
         self.files.extend(qdisc.files.iter().cloned());
+        if let Some(info) = qdisc.own {
+            self.files.insert(own::file(info), own::compiled(info, host)?);
+        }
         let mut names = Names::new();
         for f in &run.flows {
             if let Traffic::Tcp { cca, .. } = f.traffic

@@ -17,6 +17,7 @@ mod measure;
 mod modules;
 mod netem;
 pub mod ns3;
+mod own;
 mod place;
 mod program;
 mod qdisc;
@@ -112,7 +113,7 @@ impl Lab {
                     RunEvent::At((seconds * 1e9 / runs[i].duration_ns as f64).clamp(0.0, 1.0))
                 }
                 machine::GuestEvent::Failed(why) => {
-                    RunEvent::Done(Err(Error::Machine(control::in_words(why, runs))))
+                    RunEvent::Done(Err(Error::Machine(own::in_words(control::in_words(why, runs), runs))))
                 }
                 machine::GuestEvent::Measured(raw) => RunEvent::Done(Ok(Box::new({
                     let wall_s = since.elapsed().as_secs_f64();

@@ -1,6 +1,7 @@
 //! A discipline of the registry as a qdisc of Linux: the kernel's own in tc's words, or ours as a BPF program.
 
-use queuewright_aqm::{FRAME_BYTES, MTU_BYTES, ParamKind, Spec, Value};
+use crate::own;
+use queuewright_aqm::{FRAME_BYTES, Info, MTU_BYTES, ParamKind, Spec, Value};
 use queuewright_scenario::Policy;
 use queuewright_scenario::spec::PortSpec;
 
@@ -29,6 +30,8 @@ pub struct Qdisc {
     pub converts: bool,
     /// Files of the guest: name from its root, content.
     pub files: Vec<(String, Vec<u8>)>,
+    /// A discipline of a user's own: what it is compiled to is one more of them.
+    pub own: Option<&'static Info>,
     /// Commands of the job (`guest/job.c`) before tc makes it, once a run.
     pub before: Vec<String>,
     /// And at the end of the run, while it is still there.
@@ -40,11 +43,7 @@ pub type Refused = (Option<&'static str>, String);
 
 /// The qdisc of a port.
 pub fn qdisc(port: &PortSpec, origin: QdiscOrigin) -> Result<Qdisc, Refused> {
-    let name = port.discipline.info.name;
-    if port.discipline.info.own.is_some() {
-        return Err((None, format!("{name} is a file of your own, which the simulator alone runs as yet")));
-    }
-    match is_ours(name, origin) {
+    match is_ours(port.discipline.info.name, origin) {
         true => ours(port),
         false => kernels(port),
     }
@@ -68,7 +67,7 @@ fn ours(port: &PortSpec) -> Result<Qdisc, Refused> {
     let spec = &port.discipline;
     let name = spec.info.name;
     let attachable = queuewright_linux::names();
-    if !attachable.iter().any(|n| n == name) {
+    if spec.info.own.is_none() && !attachable.iter().any(|n| n == name) {
         let mut runs: Vec<String> = KNOWN.map(String::from).to_vec();
         runs.extend(attachable.into_iter().filter(|n| !KNOWN.contains(&n.as_str())));
         return Err((None, format!("{name} has no qdisc; --engine linux runs {}", runs.join(", "))));
@@ -84,8 +83,13 @@ fn ours(port: &PortSpec) -> Result<Qdisc, Refused> {
         words += &format!(":{param}=/{name}");
         files.push((name, content));
     }
+    // The guest has no compiler, and the object says what the file declares.
+    let own = spec.info.own.is_some().then_some(spec.info);
+    if let Some(info) = own {
+        words.replace_range(..name.len(), &format!("/{}", own::file(info)));
+    }
     words += &format!(" --limit {limit}");
-    Ok(Qdisc { words, root: true, ours: true, files, ..Qdisc::default() })
+    Ok(Qdisc { words, root: true, ours: true, files, own, ..Qdisc::default() })
 }
 
 /// A learned policy's weights: the parameter that takes them, and a file of the guest's.
