@@ -669,12 +669,13 @@ Examples:
   sudo queuewright attach eth0 titrate --rate 95mbit
   sudo queuewright attach eth0 codel --rate 20mbit --target 10ms --ecn
   sudo queuewright attach eth0 cp-aqm:rate=10mbit --limit 1000p
+  sudo queuewright attach eth0 ./late.h:target=5ms --rate 95mbit
   queuewright attach eth0 pie --dry-run")]
 pub struct Attach {
     /// Device, such as eth0
     #[arg(value_name = "DEV", value_parser = device())]
     pub dev: String,
-    /// Discipline, with parameters if you like: titrate, codel:target=10ms
+    /// Discipline, with parameters if you like: titrate, codel:target=10ms; or a file of your own, ./late.h (docs/own.md)
     #[arg(value_name = "NAME")]
     pub discipline: String,
     /// Send no faster than this, such as 95mbit
@@ -695,6 +696,9 @@ pub struct Attach {
     /// Print what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Of a file of your own: write what it is compiled to, and do nothing else; this can be attached without a compiler
+    #[arg(long, value_name = "FILE.bpf.o", conflicts_with = "dry_run")]
+    pub compile: Option<PathBuf>,
     /// The discipline's parameters.
     #[command(flatten)]
     pub settings: Settings,

@@ -2,10 +2,11 @@
 
 use crate::Failure;
 use crate::args::{Agent, Attach, Export, Set, Settings, Status};
-use queuewright_aqm::{FRAME_BYTES, Spec};
+use queuewright_aqm::{FRAME_BYTES, Info, Spec};
+use queuewright_linux::own::{self, ENDING};
 use queuewright_linux::{self as linux, ActionSource, Error, Port, Record};
 use queuewright_scenario::units::Unit;
-use queuewright_scenario::{Flags, Policy, Scenario, read_text};
+use queuewright_scenario::{Draft, Flags, Policy, read_file, read_text, unreadable};
 use std::fmt::Write;
 use std::fs::File;
 use std::net::TcpListener;
@@ -33,18 +34,24 @@ const BELOW_A_PACKET: u64 = FRAME_BYTES * 8 * 5;
 /// is for 100 ms.
 fn spec(text: &str, rate: u64) -> Result<Spec, Failure> {
     let weights = text.split(':').find_map(|part| part.strip_prefix("weights="));
-    spec_of(text, rate, weights.is_some_and(|file| file != "none"))
+    spec_of(text, rate, weights.is_some_and(|file| file != "none"), None)
 }
 
-/// [`spec`], of what has a policy's weights, or none.
-fn spec_of(text: &str, rate: u64, learned: bool) -> Result<Spec, Failure> {
+/// The same of a file of a user's own, which `info` is of.
+fn spec_of_own(text: &str, rate: u64, info: &'static Info) -> Result<Spec, Failure> {
+    let options = text.split_once(':').map_or(String::new(), |(_, options)| format!(":{options}"));
+    spec_of(&format!("{}{options}", info.name), rate, false, Some(info))
+}
+
+/// [`spec`], of what has a policy's weights, or none, or is `also` a discipline.
+fn spec_of(text: &str, rate: u64, learned: bool, also: Option<&'static Info>) -> Result<Spec, Failure> {
     if text.contains(',') {
         return Err(Failure::Input(format!("{text:?}: one discipline is needed here, not a list")));
     }
-    // Before anything of it is compiled, and run, as root.
-    if text.split(':').next().is_some_and(queuewright_aqm::own::is_file) {
+    // Else it would be compiled, and loaded, for the simulator, as root.
+    if also.is_none() && is_own(text) {
         return Err(Failure::Input(format!(
-            "{text:?}: a file of your own, which the simulator alone runs as yet"
+            "{text:?}: a file of your own has no agent, which queuepilot alone has"
         )));
     }
     // A policy in the kernel counts by the link, if that is known. What an agent finds attached has no policy, and stays as it is when the
@@ -74,7 +81,9 @@ fn spec_of(text: &str, rate: u64, learned: bool) -> Result<Spec, Failure> {
         let text = text.replace("--aqm[0].", "").replace("--aqm[0] = ", "");
         Failure::Input(text.replace(", name, label, set", "").replace(", name, label", ""))
     };
-    let mut runs = Scenario::from_flags(&flags).map_err(plain)?.runs().map_err(plain)?;
+    let draft = Draft::from_flags(&flags).map_err(plain)?;
+    let draft = also.map_or_else(|| draft.clone(), |info| draft.clone().knowing(info));
+    let mut runs = draft.scenario().and_then(|scenario| scenario.runs()).map_err(plain)?;
     match runs.pop().and_then(|mut run| run.ports.pop()) {
         Some(port) => Ok(port.discipline),
         None => Err(Failure::Input(format!("{text:?} is no discipline"))),
@@ -132,7 +141,14 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
         let _ = write!(text, ":{name}={value}");
     }
     let text = from_anywhere(&text)?;
-    let plan = linux::plan(&a.dev, &text, spec(&text, port.rate)?, port)?;
+    if let Some(to) = &a.compile {
+        return compile(&text, &port, to);
+    }
+    let spec = match is_own(&text) {
+        true => spec_of_own(&text, port.rate, own_info(&text, &port)?)?,
+        false => spec(&text, port.rate)?,
+    };
+    let plan = linux::plan(&a.dev, &text, spec, port)?;
     if a.dry_run {
         return crate::print(&(plan.steps().join("\n") + "\n"));
     }
@@ -147,19 +163,64 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
     ))
 }
 
-/// The same text with the file of its weights named from the root: another command may come from another folder.
+/// Is it a file of a user's own, or what one was compiled to?
+fn is_own(text: &str) -> bool {
+    let name = text.split(':').next().unwrap_or_default();
+    queuewright_aqm::own::is_file(name) || is_compiled(name)
+}
+
+fn is_compiled(name: &str) -> bool {
+    name.contains('/') && name.ends_with(ENDING)
+}
+
+/// What a file of a user's own declares, compiled for the host that this port needs. What root loads nobody else could have written.
+fn own_info(text: &str, port: &Port) -> Result<&'static Info, Failure> {
+    let name = text.split(':').next().unwrap_or_default();
+    let wrong = |why: String| match why.starts_with(name) {
+        true => Failure::Input(why),
+        false => Failure::Input(format!("{name}: {why}")),
+    };
+    std::fs::metadata(name).map_err(|e| wrong(unreadable(&e)))?;
+    let path = linux::trusted(Path::new(name), "name another file").map_err(Failure::Input)?;
+    if is_compiled(name) {
+        return own::info(read_file(&path, MAX_OBJECT).map_err(|e| wrong(unreadable(&e)))?).map_err(wrong);
+    }
+    let bytes = read_file(&path, queuewright_aqm::own::MAX_BYTES).map_err(|e| wrong(unreadable(&e)))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("not UTF-8 text".into()))?;
+    let work = linux::scratch("queuewright-own").map_err(Failure::Run)?;
+    let object = own::compile(name, &text, port.host(), work.path()).map_err(Failure::Input)?;
+    own::info(object).map_err(wrong)
+}
+
+/// Writes what a file of a user's own is compiled to.
+fn compile(text: &str, port: &Port, to: &Path) -> Result<(), Failure> {
+    let shown = to.display();
+    if !is_own(text) || !to.to_string_lossy().ends_with(ENDING) {
+        let why = format!("it is for a file of your own, ./late.h, and a name that ends with {ENDING}");
+        return Err(Failure::Input(format!("--compile {shown}: {why}")));
+    }
+    let info = own_info(text, port)?;
+    let object = info.own.and_then(|own| own.object.as_ref()).map_or(&[][..], |declared| &declared.object);
+    std::fs::write(to, object).map_err(|e| Failure::Run(format!("{shown}: {e}")))?;
+    crate::print(&format!("{shown}: {}, {} bytes\n", info.name, object.len()))
+}
+
+/// Largest compiled file, bytes.
+const MAX_OBJECT: u64 = 64 << 20;
+
+/// The same text with its files, of weights or the discipline's own, named from the root: another command may come from another folder.
 fn from_anywhere(text: &str) -> Result<String, Failure> {
-    let part = |part: &str| match part.strip_prefix("weights=") {
-        Some(name) if !Policy::is_brought(name) => {
-            let wrong = |why: &dyn std::fmt::Display| Failure::Input(format!("weights = {name:?}: {why}"));
-            let path = std::path::absolute(name).map_err(|e| wrong(&e))?;
-            match path.to_str() {
-                Some(path) if !path.contains([':', ',']) => Ok(format!("weights={path}")),
-                _ => {
-                    Err(wrong(&format!("{path:?} has a comma or a colon in it, or is not UTF-8: rename it")))
-                }
-            }
+    let absolute = |what: &str, name: &str| {
+        let wrong = |why: &dyn std::fmt::Display| Failure::Input(format!("{what}{name:?}: {why}"));
+        let path = std::path::absolute(name).map_err(|e| wrong(&e))?;
+        match path.to_str() {
+            Some(path) if !path.contains([':', ',']) => Ok(path.to_string()),
+            _ => Err(wrong(&format!("{path:?} has a comma or a colon in it, or is not UTF-8: rename it"))),
         }
+    };
+    let part = |part: &str| match part.strip_prefix("weights=") {
+        Some(name) if !Policy::is_brought(name) => Ok(format!("weights={}", absolute("weights = ", name)?)),
+        None if is_own(part) && !part.contains('=') => absolute("", part),
         _ => Ok(part.to_string()),
     };
     Ok(text.split(':').map(part).collect::<Result<Vec<_>, _>>()?.join(":"))
@@ -308,6 +369,10 @@ fn without(text: &str, name: &str) -> String {
 /// The discipline that `text` is. Its weights, where none are named, are those that it has: their file may be another by now.
 fn changed(held: &linux::LockedPort, text: &str, named: &[&str], rate: u64) -> Result<Spec, Failure> {
     let learned = held.record.learned.as_ref().filter(|_| !named.contains(&"weights"));
+    let info = held.info()?;
+    if info.own.is_some() {
+        return spec_of_own(text, rate, info);
+    }
     let (Some(learned), Some(weights)) = (learned, held.weights()?) else { return spec(text, rate) };
     let mut plain = without(text, "weights");
     match text.split(':').find_map(|part| part.strip_prefix("actions=")) {
@@ -320,7 +385,7 @@ fn changed(held: &linux::LockedPort, text: &str, named: &[&str], rate: u64) -> R
         Some(_) => {}
         None => plain += &format!(":actions={}", learned.actions),
     }
-    let mut spec = spec_of(&plain, rate, true)?;
+    let mut spec = spec_of(&plain, rate, true, None)?;
     spec.set_weights(weights).map_err(|e| Failure::Run(e.to_string()))?;
     Ok(spec)
 }
@@ -415,6 +480,9 @@ fn shown(s: &linux::Status) -> String {
     let mut out = format!("{dev}: {} ({}), {rate}, {limit}{gone}\n", s.kind, s.discipline);
     if let Some(mend) = &s.mend {
         let _ = writeln!(out, "  missing  {}: {mend}", s.missing.join("; "));
+    }
+    if let Some(file) = &s.file {
+        let _ = writeln!(out, "  file     {file}");
     }
     let _ = writeln!(out, "  arrived  {} packets, {} bytes", t.arrived_packets, t.arrived_bytes);
     let _ = writeln!(out, "  sent     {} packets, {} bytes", t.sent_packets, t.sent_bytes);
@@ -556,6 +624,7 @@ fn parameters() -> Vec<(&'static str, bool)> {
 mod tests {
     use super::*;
     use queuewright_aqm::Discipline;
+    use queuewright_scenario::Scenario;
 
     /// What the lab gives to `attach` in words is what the run has, whatever it took from its link.
     #[test]

@@ -212,6 +212,7 @@ mod tests {
             missing: Vec::new(),
             mend: None,
             discipline: "codel:target=10ms".into(),
+            file: None,
             kind: "bpf_codel".into(),
             rate: 0,
             limit_packets: 1000,

@@ -35,7 +35,7 @@ fn main() {
         return left_out("attached disciplines", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 30] = [
+    let tests: [(&str, fn()); 31] = [
         ("planted", planted),
         ("mounted_anew", mounted_anew),
         ("held_by_a_stranger", held_by_a_stranger),
@@ -58,6 +58,7 @@ fn main() {
         ("not_utf8", not_utf8),
         ("bounds", bounds),
         ("weights_stay", weights_stay),
+        ("own_files", own_files),
         ("counts_its_own_queues", counts_its_own_queues),
         ("nobody_may", nobody_may),
         ("exported", exported),
@@ -1384,6 +1385,148 @@ fn weights_stay() {
     assert_eq!(code, 0, "{text}");
     assert!(weights().expect("it has some").values != first.values, "the same weights");
     works(&["detach", "v0"]);
+}
+
+/// A file of a user's own is attached as it is when it is named, and needed no more after that; what is wrong with it is a line, and
+/// nothing is left of it.
+fn own_files() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let at = dir.path();
+    let here = |words: &[&str]| said(queuewright(words).current_dir(at));
+    let attach = |file: &str| here(&["attach", "v0", file, "--rate", "20mbit", "--front"]);
+    let change = |from: &str, to: &str| {
+        let text = fs::read_to_string(at.join("late.h")).expect("it is there");
+        assert!(text.contains(from), "{text}");
+        fs::write(at.join("late.h"), text.replacen(from, to, 1)).expect("ours");
+    };
+    assert_eq!(here(&["new", "discipline", "late"]).0, 0);
+    let original = fs::read_to_string(at.join("late.h")).expect("it is there");
+    let before = root("v0");
+    let (code, text) =
+        here(&["attach", "v0", "./late.h:target=5ms", "--rate", "20mbit", "--front", "--dry-run"]);
+    assert!(code == 0 && text.contains("late.h:target=5ms") && before == root("v0"), "{text}");
+
+    let (code, text) = attach("./late.h:target=5ms");
+    let path = at.join("late.h").display().to_string();
+    assert!(code == 0 && text.contains(&format!("({path}:target=5ms)")), "{text}");
+    let file = |text: &str| {
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("file "));
+        line.unwrap_or_else(|| panic!("no file in {text}")).trim().to_string()
+    };
+    let first = file(&works(&["status", "v0"]));
+    assert!(first.starts_with("sha256:") && first.len() == 7 + 64, "{first}");
+    // What is attached has no parameter of this name, and is not asked of the file.
+    change("P(\"target\"", "P(\"goal\"");
+    let text = works(&["set", "v0", "target=7ms"]);
+    assert!(text.contains(":target=7ms, its state begun anew"), "{text}");
+    fs::remove_file(at.join("late.h")).expect("ours");
+    works(&["set", "v0", "rate=9mbit", "ecn=true"]);
+    fails(&["set", "v0", "goal=7ms"], 2, &["goal: unknown parameter of late. Allowed: target, ecn"]);
+    fails(&["agent", "v0", "queuepilot"], 2, &["a file of your own has no agent"]);
+    let text = works(&["status", "v0"]);
+    assert!(file(&text) == first && text.contains(":target=7ms:ecn=true"), "{text}");
+    let shown: serde_json::Value = serde_json::from_str(&works(&["status", "v0", "--json"])).expect("JSON");
+    assert_eq!(shown[0]["file"], first.as_str());
+    works(&["detach", "v0"]);
+    assert_eq!(root("v0"), before);
+
+    // The unit's rights are enough.
+    fs::write(at.join("late.h"), &original).expect("ours");
+    let words = ["attach", "v0", &path, "--rate", "20mbit", "--front"];
+    let (code, text) = said(&mut few_rights(&words));
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(file(&works(&["status", "v0"])), first);
+    works(&["detach", "v0"]);
+
+    // What it was compiled to stays as it is, and needs no compiler.
+    let no_clang =
+        "for clang in /usr/bin/clang*; do mount --bind /dev/null \"$clang\" || exit 9; done; exec \"$@\"";
+    let without_clang = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", no_clang, "sh", env!("CARGO_BIN_EXE_queuewright")]).args(words);
+        said(command.stdin(Stdio::null()))
+    };
+    let object = format!("{}/late.bpf.o", at.display());
+    let (code, text) = here(&["attach", "v0", "./late.h", "--front", "--compile", "late.bpf.o"]);
+    assert!(code == 0 && text.starts_with("late.bpf.o: late, ") && root("v0") == before, "{text}");
+    change("20 * QW_NS_PER_MS", "30 * QW_NS_PER_MS");
+    let with_object = ["attach", "v0", &format!("{object}:target=6ms"), "--rate", "20mbit", "--front"];
+    let (code, text) = without_clang(&with_object);
+    assert_eq!(code, 0, "{text}");
+    let text = works(&["status", "v0"]);
+    assert!(file(&text) == first && text.contains("late.bpf.o:target=6ms"), "{text}");
+    works(&["set", "v0", "target=8ms"]);
+    works(&["detach", "v0"]);
+    let mut other = fs::read(&object).expect("written");
+    let host = b"host/front.bpf.c ";
+    let version = other.windows(host.len()).position(|part| part == host).expect("it says so") + host.len();
+    other[version] = if other[version] == b'0' { b'1' } else { b'0' };
+    fs::write(&object, other).expect("ours");
+    let (code, text) = here(&with_object);
+    assert!(code == 2 && text.contains("late: it was compiled by another version of this program"), "{text}");
+    fs::write(&object, b"no object").expect("ours");
+    let (code, text) = here(&with_object);
+    assert!(code == 2 && text.contains("late.bpf.o: no BPF object: "), "{text}");
+    fs::write(at.join("late.h"), &original).expect("ours");
+
+    // A compiler of somebody else's.
+    let mark = at.join("mark");
+    for name in ["clang-19", "clang", "cc"] {
+        fs::write(at.join(name), format!("#!/bin/sh\ntouch {}\n", mark.display())).expect("ours");
+        fs::set_permissions(at.join(name), fs::Permissions::from_mode(0o755)).expect("ours");
+    }
+    let mut command = queuewright(&words);
+    command.env("PATH", at).env("CC", at.join("cc")).env("QUEUEWRIGHT_CLANG", at.join("clang"));
+    assert_eq!(said(&mut command).0, 0);
+    works(&["detach", "v0"]);
+    assert!(!mark.exists(), "root ran what PATH, CC or QUEUEWRIGHT_CLANG says");
+
+    let nothing = |what: &str| {
+        assert_eq!(root("v0"), before, "{what}");
+        assert!(left_in("/sys/fs/bpf/queuewright").is_empty(), "{what}");
+    };
+    let sojourn = "\ts->sojourn_ns = now - k->enqueue_ns;\n";
+    for (what, more, has) in [
+        (
+            "a loop",
+            "while (s->sojourn_ns < now)\n\t\ts->sojourn_ns += k->bytes;",
+            "the kernel's verifier refuses it: ",
+        ),
+        (
+            "a read elsewhere",
+            "s->sojourn_ns += (&s->sojourn_ns)[k->bytes];",
+            "the kernel's verifier refuses it: ",
+        ),
+        ("a double", "s->sojourn_ns = (qw_u64)((double)s->sojourn_ns * 0.3);", "BPF has no floating point"),
+        ("a library", "printf(\"x\");", "call to undeclared library function 'printf'"),
+    ] {
+        fs::write(at.join("late.h"), original.replacen(sojourn, &format!("{sojourn}\t{more}\n"), 1))
+            .expect("ours");
+        let (code, text) = attach("./late.h");
+        assert_eq!((code, text.lines().count()), (2, 1), "{what}: {text}");
+        assert!(text.starts_with("error: late.h:5") && text.contains(has), "{what}: {text}");
+        nothing(what);
+    }
+    fs::write(at.join("late.h"), &original).expect("ours");
+    let (code, text) = without_clang(&words);
+    assert_eq!(code, 2, "{text}");
+    assert!(
+        text.contains(
+            "late.h: to run it in Linux a clang that compiles for BPF is needed; install clang-19\n"
+        ),
+        "{text}"
+    );
+    nothing("no clang");
+    // What somebody else could have written root does not load.
+    fs::set_permissions(at.join("late.h"), fs::Permissions::from_mode(0o666)).expect("ours");
+    let (code, text) = attach("./late.h");
+    assert!(code == 2 && text.contains("others than its owner may write here"), "{text}");
+    std::os::unix::fs::chown(at.join("late.h"), Some(NOBODY), None).expect("root may");
+    let (code, text) = attach("./late.h");
+    assert!(code == 2 && text.contains("it belongs to user 65534"), "{text}");
+    let (code, text) = attach("./none.h");
+    assert!(code == 2 && text.contains("none.h: no such file") && text.lines().count() == 1, "{text}");
+    nothing("a stranger's");
 }
 
 /// `/sys/class/net` shows the namespace in which it was mounted.

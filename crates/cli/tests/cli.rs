@@ -1742,9 +1742,6 @@ fn a_discipline_of_ones_own() {
     assert_eq!(code, Some(0), "{error}");
     let (code, _, error) = said(&["suite", "--resume"]);
     assert!(code == Some(2) && error.contains("suite.json: options.aqm: \"./late.h\""), "{error}");
-    // What the simulator alone runs.
-    let (code, _, error) = said(&["attach", "lo", "./late.h"]);
-    assert!(code == Some(2) && error.contains("the simulator alone runs as yet"), "{error}");
 
     let late = fs::read_to_string(at.join("late.h")).expect("it is there");
     let mut compilers = vec!["cc"];

@@ -1,9 +1,11 @@
 //! Disciplines of ours on the lab's kernel: this program attaches them inside the virtual machine.
 
+use queuewright_aqm::own;
+use queuewright_lab::judge::{Point, Spread, misses};
 use queuewright_lab::{Lab, QdiscOrigin, RunEvent, check};
 use queuewright_results::Run;
 use queuewright_scenario::{RunSpec, Scenario};
-use queuewright_testing::{Lack, left_out};
+use queuewright_testing::{Lack, as_own, left_out};
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
@@ -114,6 +116,82 @@ fn ours_does_on_linux_what_the_kernels_and_the_simulators_do() {
             assert_eq!(shown(probe.name).len(), run.detail.series.time_s.len());
         }
     }
+}
+
+/// A header of the program's under another name, and a file to begin with, one flow each. As far as `validate` allows the simulator to be from
+/// Linux; with four times the target it is not.
+#[test]
+fn a_file_of_ones_own_does_on_linux_what_ours_and_the_simulators_do() {
+    let Some(lab) = lab("a_file_of_ones_own_does_on_linux_what_ours_and_the_simulators_do") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let codel = as_own(include_str!("../../../aqm/codel.h"), "codel", "mycodel", 2);
+    let late = own::sample("late").unwrap_or_else(|e| panic!("{e}"));
+    let sojourn = "\ts->sojourn_ns = now - k->enqueue_ns;\n";
+    let loops = format!("{sojourn}\twhile (s->sojourn_ns < now)\n\t\ts->sojourn_ns += k->bytes;\n");
+    let loops = own::sample("loops").unwrap_or_else(|e| panic!("{e}")).replacen(sojourn, &loops, 1);
+    for (name, text) in [("mycodel", codel), ("late", late), ("loops", loops)] {
+        std::fs::write(folder.path().join(format!("{name}.h")), text).expect("a file");
+    }
+    // SAFETY: this process reads it below, and has no other threads that do.
+    unsafe { std::env::set_var("QUEUEWRIGHT_OWN", "1") };
+    let specs = |disciplines: &str, ecn: bool, mbit: u32, rtt_ms: u32| {
+        let text = format!(
+            "[link]\nrate = \"{mbit}mbit\"\nbuffer = \"100p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"{rtt_ms}ms\"\n\
+             ecn = {ecn}\n[queue]\ndisciplines = [{disciplines}]\n\
+             [run]\nduration = \"7s\"\nwarmup = \"2s\"\nsample = \"500ms\"\nseeds = [1]\n"
+        );
+        let scenario = Scenario::parse(&text, "s.toml", folder.path()).unwrap_or_else(|e| panic!("{e}"));
+        let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+        check(&scenario, &specs, QdiscOrigin::Bpf, false).unwrap_or_else(|e| panic!("{e}"));
+        specs
+    };
+    let mine = |target_ms: u32, ecn: u32| {
+        format!(
+            "{{ name = \"./mycodel.h\", label = \"{target_ms}\", target = {target_ms}000000, interval = 100000000, \
+             mtu = 1514, ecn = {ecn} }}"
+        )
+    };
+    let rows = [
+        specs(&format!("\"codel\", {}, {}", mine(5, 0), mine(20, 0)), false, 10, 20),
+        specs(&format!("{{ name = \"codel\", ecn = true }}, {}, {}", mine(5, 1), mine(20, 1)), true, 50, 40),
+        specs("\"./late.h\", \"./loops.h\"", false, 20, 30),
+    ];
+    let all = rows.concat();
+    let mut done: Vec<Option<Result<Run, String>>> = vec![None; all.len()];
+    let program = env!("CARGO_BIN_EXE_queuewright").into();
+    let lab = lab.with_program(program).with_disciplines(QdiscOrigin::Bpf);
+    lab.run(&all, &AtomicBool::new(false), |i, heard| {
+        if let RunEvent::Done(ended) = heard {
+            done[i] = Some(ended.map(|run| *run).map_err(|e| e.to_string()));
+        }
+    });
+    let refused = done.pop().flatten().expect("heard of every run").expect_err("an endless loop");
+    println!("{refused}");
+    assert!(
+        refused.starts_with("loops.h:5") && refused.contains("the kernel's verifier refuses it: "),
+        "{refused}"
+    );
+    assert!(!refused.contains('\n'), "{refused}");
+    let done: Vec<Run> =
+        done.into_iter().map(|run| run.expect("heard").unwrap_or_else(|e| panic!("{e}"))).collect();
+    let points: Vec<[Point; 1]> = done.iter().map(|run| [Point::of(run)]).collect();
+    let same = |what: &str, one: &[Point], other: &[Point]| {
+        let missed = misses(one, other, &Spread::of([]));
+        println!("{what}: {missed:?}\n  {one:?}\n  {other:?}");
+        missed.is_empty()
+    };
+    for (row, what) in [(0, "10 Mbit/s, 20 ms"), (3, "50 Mbit/s, 40 ms, marks")] {
+        assert!(same(what, &points[row], &points[row + 1]), "{what}");
+        assert!(!same("four times the target", &points[row], &points[row + 2]), "{what}");
+    }
+    let simulated = queuewright_sim::run(&all[6], &AtomicBool::new(false), &|_| ()).expect("the run ends");
+    assert!(same("late, the simulator's", &points[6], &[Point::of(&simulated)]));
+    // What the file shows, CoDel's count and whether it drops, and how long the last packet of late has waited.
+    for (run, name) in [(1, ".v0"), (1, ".v1"), (6, ".sojourn")] {
+        let column = done[run].detail.series.columns.iter().find(|c| c.name.ends_with(name));
+        assert!(column.expect("a variable").values.iter().any(|value| *value > 0.0), "{name}");
+    }
+    assert!(done[1].kernel.contains("BPF qdisc"), "{}", done[1].kernel);
 }
 
 /// On this machine's own kernel, in real time: the flow fills the link, and the queue is the kernel's. How well, on a machine
