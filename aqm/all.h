@@ -10,6 +10,7 @@
 #include "afq.h"
 #include "ahab.h"
 #include "ared.h"
+#include "cake.h"
 #include "cebinae.h"
 #include "chen_sfq.h"
 #include "choke.h"
@@ -67,7 +68,8 @@
 	X(cebinae, CEBINAE)   \
 	X(hhf, HHF)           \
 	X(fq_pie, FQ_PIE)     \
-	X(afq, AFQ)
+	X(afq, AFQ)           \
+	X(cake, CAKE)
 
 /* Of these, the ones that keep the queue below a `threshold_bytes`. */
 #define QW_THRESHOLDS(X)    \
@@ -100,5 +102,14 @@
 
 /* With several, whose order of service can be left to the host (qw.h). */
 #define QW_BY_CLASSES(X) X(santa, SANTA)
+
+/* Which read of a packet what few do: its hosts, its DSCP, what frames it. */
+#define QW_READS_HEADERS(X) X(cake, CAKE)
+
+/* With several, which hold packets back to keep to a rate (qw.h). */
+#define QW_SHAPES(X) X(cake, CAKE)
+
+/* With several, which may have the DSCP set to 0 (qw.h). */
+#define QW_WASHES(X) X(cake, CAKE)
 
 #endif /* QW_ALL_H */

@@ -86,12 +86,15 @@ static inline void qw_cobalt_root(struct qw_cobalt *s)
 	s->rec_inv_sqrt_q32 = (qw_u32)(((rest_q32 >> 2) * x) >> 31);
 }
 
-/* CoDel's control law from time `t` on. */
+/* CoDel's control law from time `t` on. As in Linux, of an interval beyond 4.29 s
+ * (at a rate at which a packet takes that long) the lower 32 bits. */
 static inline void qw_cobalt_schedule(struct qw_cobalt *s,
 				      const struct qw_cobalt_params *p,
 				      qw_u64 t)
 {
-	s->drop_next_ns = t + ((p->interval_ns * s->rec_inv_sqrt_q32) >> 32);
+	s->drop_next_ns =
+		t +
+		(((qw_u64)(qw_u32)p->interval_ns * s->rec_inv_sqrt_q32) >> 32);
 }
 
 static inline void qw_cobalt_step_back(struct qw_cobalt *s,
@@ -130,11 +133,13 @@ qw_cobalt_enqueue(struct qw_cobalt *s, const struct qw_cobalt_params *p,
 	return qw_drop(QW_REASON_LIMIT);
 }
 
-QW_SHARED struct qw_verdict qw_cobalt_dequeue(struct qw_cobalt *s,
-					      const struct qw_cobalt_params *p,
-					      qw_u64 now,
-					      const struct qw_queue *q,
-					      const struct qw_packet *k)
+/* What becomes of the packet `k` that came to the head, the `last` of its queue? A
+ * wait of `floor_ns` is never too long. */
+QW_SHARED struct qw_verdict qw_cobalt_decide(struct qw_cobalt *s,
+					     const struct qw_cobalt_params *p,
+					     qw_u64 now,
+					     const struct qw_packet *k,
+					     qw_u64 floor_ns, int last)
 {
 	qw_u64 sojourn_ns = now > k->enqueue_ns ? now - k->enqueue_ns : 0;
 	/* Is the schedule behind? As it was when this packet came up, but for
@@ -145,9 +150,7 @@ QW_SHARED struct qw_verdict qw_cobalt_dequeue(struct qw_cobalt *s,
 	qw_u32 i;
 
 	due = due && s->count;
-	/* A link so slow that a few packets are a long queue gets a target
-	 * of four of them. */
-	if (sojourn_ns > p->target_ns && sojourn_ns > 4 * p->mtu_time_ns) {
+	if (sojourn_ns > p->target_ns && sojourn_ns > floor_ns) {
 		if (!s->dropping)
 			qw_cobalt_schedule(s, p, now);
 		s->dropping = 1;
@@ -184,9 +187,20 @@ QW_SHARED struct qw_verdict qw_cobalt_dequeue(struct qw_cobalt *s,
 		s->drop_next_ns = now;
 
 	/* The last packet of a queue is worth more than the signal. */
-	if (!q->packets)
+	if (last)
 		return v.action == QW_DROP ? qw_pass() : v;
 	return flooded ? qw_drop(QW_REASON_EARLY) : v;
+}
+
+QW_SHARED struct qw_verdict qw_cobalt_dequeue(struct qw_cobalt *s,
+					      const struct qw_cobalt_params *p,
+					      qw_u64 now,
+					      const struct qw_queue *q,
+					      const struct qw_packet *k)
+{
+	/* A link so slow that a few packets are a long queue gets a target
+	 * of four of them. */
+	return qw_cobalt_decide(s, p, now, k, 4 * p->mtu_time_ns, !q->packets);
 }
 
 /* The queue ran empty: BLUE goes down, and count walks back. */

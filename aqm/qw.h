@@ -69,6 +69,15 @@
  *	the host serves `queue`: said before each qw_X_dequeue()
  * and says qw_X_evicted() of what was thrown away.
  *
+ * A scheduler with a shaper of its own (QW_SHAPES in all.h) may say QW_NONE in
+ * qw_X_next() while packets wait: none is to leave yet. Then
+ *   qw_u64 qw_X_ready(s, p)
+ * says when it is to be asked again, later than now.
+ *
+ * A scheduler that reads the DSCP may have it not read again (QW_WASHES in all.h):
+ *   qw_u32 qw_X_washes(p)
+ * if this is not 0, the host sets the DSCP of what it lets in to 0.
+ *
  * A discipline whose ticks are work (QW_TIMED in all.h) need not leave them to
  * the next packet, if the host has a timer:
  *   qw_u64 qw_X_alarm(s, p)
@@ -200,6 +209,13 @@ struct qw_packet {
 	qw_u32 flow; /* flow hash, all of its 32 bits well mixed */
 	qw_u32 ecn; /* QW_NOT_ECT .. QW_CE */
 	qw_u32 protocol; /* of the IP header: QW_TCP, QW_UDP; 0: not known */
+	/* What few read (QW_READS_HEADERS in all.h), and a host may not know: then 0.
+	 * At X_enqueue alone: */
+	qw_u32 source, destination; /* hashes of its hosts, as well mixed */
+	qw_u16 dscp; /* of the IP header (RFC 2474), 0 .. 63 */
+	/* Always: */
+	qw_u16 frame_bytes; /* of each segment, what is not the IP packet */
+	qw_u32 segments; /* packets that it becomes on the link; 0: itself */
 };
 
 #define QW_TCP 6u

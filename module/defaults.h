@@ -194,6 +194,19 @@
 	D("delta_port", 42949673ULL, false) \
 	D("delta_flow", 42949673ULL, false) \
 	D("count_drops", 0ULL, false)
+#define QW_CAKE_DEFAULTS(D) \
+	D("bandwidth", 0ULL, false) \
+	D("diffserv", 0ULL, false) \
+	D("isolation", 7ULL, false) \
+	D("rtt", 100000000ULL, false) \
+	D("framing", 0ULL, false) \
+	D("overhead", 0ULL, false) \
+	D("mpu", 0ULL, false) \
+	D("memlimit", 0ULL, false) \
+	D("wash", 0ULL, false) \
+	D("ingress", 0ULL, false) \
+	D("autorate", 0ULL, false) \
+	D("mtu", 1514ULL, false)
 #define QW_DT_DEFAULTS(D) \
 	D("alpha", 4294967296ULL, false)
 #define QW_ABM_DEFAULTS(D) \

@@ -62,6 +62,11 @@ struct call {
 	CALL(x, evicted, void,                                               \
 	     qw_##x##_evicted(s, p, c->now, &c->queue, &c->packet, c->index))
 
+#define SHAPES(x, X) \
+	CALL(x, ready, qw_u64, (void)c; return qw_##x##_ready(s, p))
+#define WASHES(x, X) \
+	CALL(x, washes, qw_u32, (void)s; (void)c; return qw_##x##_washes(p))
+
 #define TIMED(x, X)                                      \
 	CALL(x, tick, void, qw_##x##_tick(s, p, c->now)) \
 	CALL(x, alarm, qw_u64, (void)c; return qw_##x##_alarm(s, p))
@@ -69,3 +74,5 @@ struct call {
 QW_DISCIPLINES(DISCIPLINE)
 QW_SCHEDULERS(SCHEDULER)
 QW_TIMED(TIMED)
+QW_SHAPES(SHAPES)
+QW_WASHES(WASHES)

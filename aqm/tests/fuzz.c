@@ -25,6 +25,8 @@
 #define QW_AFQ_COLUMNS 4u
 /* Fewer heavy flows than flows. */
 #define QW_HHF_FLOWS 4u
+/* Of each of eight tins: one set. */
+#define QW_CAKE_FLOWS 8u
 /* So that its ring comes round. */
 #define QW_CHOKE_PLACES 2048u
 /* Fewer flows of Santa's than pass, and a sketch in which they meet. */
@@ -194,6 +196,18 @@ static qw_u32 next(struct instance *d, qw_u64 now, const struct qw_queue *q)
 	case KIND_##X: \
 		return qw_##x##_next(&d->x##_state, &d->x##_params, now, q);
 		QW_SCHEDULERS(NEXT)
+	}
+	return 0;
+}
+
+/* When one that held packets back is to be asked again. */
+static qw_u64 ready(const struct instance *d)
+{
+	switch (d->kind) {
+#define READY(x, X)    \
+	case KIND_##X: \
+		return qw_##x##_ready(&d->x##_state, &d->x##_params);
+		QW_SHAPES(READY)
 	}
 	return 0;
 }
@@ -468,6 +482,11 @@ static void arrive(struct host *h, struct input *in)
 	k.flow = (qw_u32)(shape >> 3 & 7) * 0x9e3779b9u;
 	k.ecn = (qw_u32)shape & 3;
 	k.protocol = shape & 0x40 ? QW_UDP : QW_TCP;
+	k.source = k.flow & 3;
+	k.destination = k.flow >> 2 & 3;
+	k.dscp = (qw_u16)(shape >> 2);
+	k.frame_bytes = (qw_u16)(shape & 0x80 ? 14 : 0);
+	k.segments = (qw_u32)(shape >> 5 & 3);
 	if (h->q.packets == SLOTS)
 		return;
 	see_head(h);
@@ -505,6 +524,12 @@ static void transmit(struct host *h)
 
 		h->q.head_ns = 0;
 		queue = next(&h->d, h->now, &h->q);
+		if (queue == QW_NONE) {
+			/* It keeps to a rate, and does not for ever. */
+			CHECK(ready(&h->d) > h->now);
+			CHECK(ready(&h->d) - h->now < 1ULL << 60);
+			return;
+		}
 		CHECK(queue < (h->d.queues ? h->d.queues : 1));
 		k = take(h, queue, 0);
 		v = dequeue(&h->d, h->now, &h->q, &k, queue);

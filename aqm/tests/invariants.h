@@ -232,6 +232,76 @@ static void check_afq(const struct qw_afq *s)
 	}
 }
 
+static void check_cake_list(const struct qw_cake_flow *f,
+			    const struct qw_cake_list *l, qw_u32 *seen)
+{
+	qw_u32 at, before = 0;
+
+	for (at = l->head; at; at = f[at - 1].after) {
+		CHECK(at <= QW_CAKE_FLOWS && f[at - 1].before == before);
+		CHECK(f[at - 1].state != QW_CAKE_NONE);
+		CHECK(++*seen <= QW_CAKE_FLOWS);
+		before = at;
+	}
+	CHECK(l->tail == before);
+}
+
+static void check_cake(const struct qw_cake *s)
+{
+	qw_u32 tin, i, bulk = 0, wild = 0;
+
+	CHECK(s->tins >= 1 && s->tins <= QW_CAKE_TINS && s->tin < s->tins);
+	for (tin = 0; tin < QW_CAKE_TINS; tin++) {
+		const struct qw_cake_tin *t = &s->of[tin];
+		const struct qw_cake_flow *f = &s->flow[tin * QW_CAKE_FLOWS];
+		qw_u32 states[QW_CAKE_DECAYING + 1] = { 0 }, seen = 0;
+		qw_u32 from[QW_CAKE_FLOWS] = { 0 }, to[QW_CAKE_FLOWS] = { 0 };
+		int by_source = 0, by_destination = 0;
+		qw_u64 bytes = 0;
+
+		check_cake_list(f, &t->fresh, &seen);
+		check_cake_list(f, &t->old, &seen);
+		check_cake_list(f, &t->decaying, &seen);
+		for (i = 0; i < QW_CAKE_FLOWS; i++) {
+			CHECK(f[i].state <= QW_CAKE_DECAYING);
+			CHECK(!f[i].packets == !f[i].bytes);
+			/* Who has packets has turns. */
+			CHECK(!f[i].packets || f[i].state == QW_CAKE_SPARSE ||
+			      f[i].state == QW_CAKE_BULK);
+			states[f[i].state]++;
+			bytes += f[i].bytes;
+			wild += f[i].cobalt.p_drop_q32 != 0;
+			check_cobalt(&f[i].cobalt);
+			if (f[i].state != QW_CAKE_BULK)
+				continue;
+			from[f[i].source]++;
+			to[f[i].destination]++;
+		}
+		CHECK(t->bytes == bytes && t->bulk == states[QW_CAKE_BULK]);
+		CHECK(t->sparse ==
+		      states[QW_CAKE_SPARSE] + states[QW_CAKE_WAITING]);
+		CHECK(seen == QW_CAKE_FLOWS - states[QW_CAKE_NONE]);
+		CHECK(tin < s->tins || !seen);
+		/* Each host has its bulk queues counted, or none has. */
+		for (i = 0; i < QW_CAKE_FLOWS; i++) {
+			by_source |= t->host[i].from != 0;
+			by_destination |= t->host[i].to != 0;
+		}
+		for (i = 0; i < QW_CAKE_FLOWS; i++) {
+			CHECK(!by_source || t->host[i].from == from[i]);
+			CHECK(!by_destination || t->host[i].to == to[i]);
+		}
+		bulk += t->bulk;
+	}
+	CHECK(s->bulk == bulk && s->unresponsive == wild);
+	/* What is longer is nearer to the top, each queue in its place. */
+	for (i = 0; s->heap_left && i < QW_CAKE_QUEUES; i++) {
+		CHECK(s->flow[s->heap[i]].place == i);
+		CHECK(qw_cake_long(s, i) <=
+		      qw_cake_long(s, i ? (i - 1) / 2 : 0));
+	}
+}
+
 static void check_dt(const struct qw_dt *s)
 {
 	(void)s;

@@ -6,6 +6,7 @@ mod abm;
 mod afq;
 mod ahab;
 mod ared;
+mod cake;
 mod cebinae;
 mod chen_sfq;
 mod choke;
@@ -53,6 +54,7 @@ pub(crate) static ALL: &[crate::Info] = &[
     chen_sfq::INFO,
     ahab::INFO,
     cebinae::INFO,
+    cake::INFO,
     dt::INFO,
     abm::INFO,
     sfb::INFO,

@@ -30,6 +30,12 @@ pub struct Info {
     pub needs_head: bool,
     /// Does it read [`crate::Packet::flow`]? Else any number will do.
     pub needs_flow: bool,
+    /// Does it read [`crate::Packet::source`] and [`crate::Packet::destination`]?
+    pub needs_hosts: bool,
+    /// Does it read [`crate::Packet::dscp`]?
+    pub needs_dscp: bool,
+    /// Does it read [`crate::Packet::frame_bytes`] and [`crate::Packet::segments`]?
+    pub needs_frame: bool,
     /// Does it set CE though it has no parameter `ecn` that says so?
     pub always_marks: bool,
     /// Does it divide a buffer that ports share ([`crate::Pool`]), and little else?
@@ -67,6 +73,9 @@ impl Info {
         needs_random: false,
         needs_head: false,
         needs_flow: false,
+        needs_hosts: false,
+        needs_dscp: false,
+        needs_frame: false,
         always_marks: false,
         needs_pool: false,
         polices: false,

@@ -96,6 +96,16 @@ pub struct Packet {
     pub ecn: u32,
     /// Of the IP header: [`TCP`], [`UDP`]; 0: not known.
     pub protocol: u32,
+    /// Hash of the host that it comes from; 0: not [`Info::needs_hosts`].
+    pub source: u32,
+    /// Hash of the host that it goes to, likewise.
+    pub destination: u32,
+    /// Of the IP header, 0 .. 63; 0: none, or not [`Info::needs_dscp`].
+    pub dscp: u16,
+    /// What of `bytes` is not the IP packet; 0: not [`Info::needs_frame`].
+    pub frame_bytes: u16,
+    /// Packets that it becomes on the link; 0: itself.
+    pub segments: u32,
 }
 
 /// IP's number of TCP.
@@ -184,6 +194,8 @@ unsafe extern "C" {
     ) -> Verdict;
     fn qw_shim_dequeue(block: *mut u64, now: u64, queue: &Queue, packet: &Packet, index: u32) -> Verdict;
     fn qw_shim_next(block: *mut u64, now: u64, queue: &Queue) -> u32;
+    fn qw_shim_ready(block: *const u64) -> u64;
+    fn qw_shim_washes(block: *const u64) -> c_int;
     fn qw_shim_overflow(block: *mut u64, now: u64, queue: &Queue) -> u32;
     fn qw_shim_evicted(block: *mut u64, now: u64, queue: &Queue, packet: &Packet, index: u32);
     fn qw_shim_claim(block: *const u64, now: u64) -> u64;
@@ -336,12 +348,24 @@ impl Discipline {
     }
 
     /// The queue that a scheduler wants served at `now` (ns), while packets wait. `None` with
-    /// packets waiting would be a mistake of the scheduler's.
+    /// packets waiting: none is to leave before [`Discipline::ready`].
     #[inline]
     pub fn next(&mut self, now: u64, queue: &Queue) -> Option<u32> {
         // SAFETY: as in `enqueue_to`.
         let index = unsafe { qw_shim_next(self.block.as_mut_ptr(), now, queue) };
         (index != NONE).then_some(index)
+    }
+
+    /// When a scheduler that held packets back is to be asked again (ns); of one without a shaper of its own `u64::MAX`.
+    pub fn ready(&self) -> u64 {
+        // SAFETY: `block` is an initialised instance, only read.
+        unsafe { qw_shim_ready(self.block.as_ptr()) }
+    }
+
+    /// Is the DSCP of what it lets in to be set to 0?
+    pub fn washes(&self) -> bool {
+        // SAFETY: `block` is an initialised instance, only read.
+        unsafe { qw_shim_washes(self.block.as_ptr()) != 0 }
     }
 
     /// A packet that a scheduler wants off a queue, as the buffer holds more than it may. To be
@@ -600,6 +624,11 @@ mod tests {
             offset_of!(Packet, flow),
             offset_of!(Packet, ecn),
             offset_of!(Packet, protocol),
+            offset_of!(Packet, source),
+            offset_of!(Packet, destination),
+            offset_of!(Packet, dscp),
+            offset_of!(Packet, frame_bytes),
+            offset_of!(Packet, segments),
             size_of::<Verdict>(),
             offset_of!(Verdict, action),
             offset_of!(Verdict, reason),

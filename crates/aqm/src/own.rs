@@ -196,6 +196,9 @@ fn describe(name: &str, own: Own) -> Result<Info, String> {
         needs_random: true,
         needs_head: true,
         needs_flow: true,
+        needs_hosts: true,
+        needs_dscp: true,
+        needs_frame: true,
         always_marks: !marks,
         own: Some(Box::leak(Box::new(own))),
         ..Info::PLAIN

@@ -53,6 +53,11 @@ const size_t qw_shim_layout[] = {
 	offsetof(struct qw_packet, flow),
 	offsetof(struct qw_packet, ecn),
 	offsetof(struct qw_packet, protocol),
+	offsetof(struct qw_packet, source),
+	offsetof(struct qw_packet, destination),
+	offsetof(struct qw_packet, dscp),
+	offsetof(struct qw_packet, frame_bytes),
+	offsetof(struct qw_packet, segments),
 	sizeof(struct qw_verdict),
 	offsetof(struct qw_verdict, action),
 	offsetof(struct qw_verdict, reason),
@@ -382,6 +387,30 @@ qw_u32 qw_shim_next(struct head *h, qw_u64 now, const struct qw_queue *q)
 		QW_SCHEDULERS(NEXT)
 	}
 	return QW_NONE;
+}
+
+/* Of those with a shaper, when to ask for the next again; else never. */
+qw_u64 qw_shim_ready(const struct head *h)
+{
+	switch (h->kind) {
+#define READY(x, X)    \
+	case KIND_##X: \
+		return qw_##x##_ready(&AS(x, h)->s, &AS(x, h)->p);
+		QW_SHAPES(READY)
+	}
+	return QW_NEVER;
+}
+
+/* Is the DSCP of what it lets in set to 0? */
+int qw_shim_washes(const struct head *h)
+{
+	switch (h->kind) {
+#define WASHES(x, X)   \
+	case KIND_##X: \
+		return qw_##x##_washes(&AS(x, h)->p) != 0;
+		QW_WASHES(WASHES)
+	}
+	return 0;
 }
 
 /* Schedulers alone. */

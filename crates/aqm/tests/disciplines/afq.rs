@@ -125,7 +125,8 @@ impl Ours {
 
     /// Why it is dropped, or else the queue that it joins.
     fn arrive(&mut self, flow: u32, it: Waiting) -> Result<u32, Reason> {
-        let packet = Packet { enqueue_ns: 0, bytes: it.bytes, flow, ecn: 2, protocol: TCP };
+        let packet =
+            Packet { enqueue_ns: 0, bytes: it.bytes, flow, ecn: 2, protocol: TCP, ..Packet::default() };
         let (v, queue) = self.afq.enqueue_to(0, &self.q, &packet, 0);
         if v.action == Action::Drop {
             return Err(v.reason);

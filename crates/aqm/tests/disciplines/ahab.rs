@@ -205,6 +205,7 @@ fn follow(set: &[(&str, Value)], seed: u64, seen: &mut Seen) {
             flow: flows[if which < 6 { which } else { 0 }],
             ecn: if which.is_multiple_of(2) { 2 } else { 0 },
             protocol: if which % 3 == 1 { UDP } else { TCP },
+            ..Packet::default()
         };
         let random = (dice.roll() >> 32) as u32;
         let v = c.enqueue(now, &queue, &packet, random);

@@ -249,7 +249,8 @@ impl Ours {
     }
 
     fn arrive(&mut self, now: u64, it: Waiting, ecn: u32, random: u32) -> (Action, Reason) {
-        let packet = Packet { enqueue_ns: now, bytes: 1500, flow: it.flow, ecn, protocol: TCP };
+        let packet =
+            Packet { enqueue_ns: now, bytes: 1500, flow: it.flow, ecn, protocol: TCP, ..Packet::default() };
         let v = self.choke.enqueue(now, &self.queue(), &packet, random);
         if v.action != Action::Drop {
             self.held.push_back(Waiting { marked: v.action == Action::Mark, ..it });

@@ -270,7 +270,7 @@ struct Ours {
 
 impl Ours {
     fn packet(it: &Waiting, flow: u32, ecn: u32) -> Packet {
-        Packet { enqueue_ns: it.came, bytes: it.bytes, flow, ecn, protocol: TCP }
+        Packet { enqueue_ns: it.came, bytes: it.bytes, flow, ecn, protocol: TCP, ..Packet::default() }
     }
 
     fn arrive(&mut self, now: u64, flow: u32, it: Waiting, ecn: u32, random: u32) -> (Action, Reason, u32) {

@@ -189,7 +189,7 @@ struct Ours {
 
 impl Ours {
     fn packet(now: u64, flow: u32, bytes: u32) -> Packet {
-        Packet { enqueue_ns: now, bytes, flow, ecn: 0, protocol: TCP }
+        Packet { enqueue_ns: now, bytes, flow, ecn: 0, protocol: TCP, ..Packet::default() }
     }
 
     fn arrive(&mut self, now: u64, hash: u32, it: Waiting) -> Option<Waiting> {

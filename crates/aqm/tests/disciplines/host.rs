@@ -39,6 +39,13 @@ pub struct Host {
     pub sojourn_sum: u64,
     pub sojourn_max: u64,
     dice: Dice,
+    /// Of a flow's packets: source, destination, DSCP.
+    pub header: fn(u32) -> (u32, u32, u16),
+}
+
+/// A number's hash: those of small numbers are far apart.
+pub fn hash(number: u32) -> u32 {
+    number.wrapping_mul(0x9e37_79b9)
 }
 
 impl Host {
@@ -56,6 +63,7 @@ impl Host {
             sojourn_sum: 0,
             sojourn_max: 0,
             dice: Dice(7),
+            header: |flow| (hash(flow), hash(flow), 0),
         }
     }
 
@@ -70,9 +78,19 @@ impl Host {
     }
 
     pub fn arrive(&mut self, now: u64, bytes: u32, flow: u32, ecn: u32) -> Verdict {
-        // Flows are numbered from 0; their hashes are far apart.
-        let hash = flow.wrapping_mul(0x9e37_79b9);
-        let packet = Packet { enqueue_ns: now, bytes, flow: hash, ecn, protocol: queuewright_aqm::TCP };
+        let (source, destination, dscp) = (self.header)(flow);
+        let packet = Packet {
+            enqueue_ns: now,
+            bytes,
+            flow: hash(flow),
+            ecn,
+            protocol: queuewright_aqm::TCP,
+            source,
+            destination,
+            dscp,
+            frame_bytes: 14.min(bytes) as u16,
+            ..Packet::default()
+        };
         let random = (self.dice.roll() >> 32) as u32;
         let scheduler = self.discipline.queues() > 0;
         self.queue.head_ns = if scheduler { 0 } else { self.head_of(0) };
@@ -136,13 +154,20 @@ impl Host {
         head.filter(|_| self.discipline.info().needs_head).map_or(0, |p| p.enqueue_ns)
     }
 
-    /// Take the next packet to send. `dropped` is told of those that are not.
+    /// Take the next packet to send; none: nothing waits, or nothing is to leave yet. `dropped` is told of those that are not sent.
     pub fn transmit(&mut self, now: u64, mut dropped: impl FnMut(Packet)) -> Option<Packet> {
         let scheduler = self.discipline.queues() > 0;
         while self.queue.packets > 0 {
             self.queue.head_ns = 0;
-            let index =
-                if scheduler { self.discipline.next(now, &self.queue).expect("packets wait") } else { 0 };
+            let index = match scheduler.then(|| self.discipline.next(now, &self.queue)) {
+                None => 0,
+                Some(Some(index)) => index,
+                Some(None) => {
+                    let ready = self.discipline.ready();
+                    assert!(ready > now && ready < u64::MAX, "packets wait");
+                    return None;
+                }
+            };
             let queue = &mut self.waiting[index as usize];
             let mut packet = queue.pop_front().expect("a queue that is to be served has a packet");
             self.queue.packets -= 1;

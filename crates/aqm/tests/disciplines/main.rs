@@ -2,6 +2,7 @@
 
 mod afq;
 mod ahab;
+mod cake;
 mod cebinae;
 mod chen_sfq;
 mod choke;

@@ -2,7 +2,7 @@
 //! shortest sequence that breaks a promise. `aqm/tests/fuzz.c` does the same in C,
 //! under sanitizers.
 
-use crate::host::Host;
+use crate::host::{Host, hash};
 use proptest::prelude::*;
 use queuewright_aqm::{Action, Info, Packet, Param, ParamKind, Reason, Spec, Value, registry};
 
@@ -57,6 +57,7 @@ fn promises(info: &'static Info, set: &[f64], mut limits: (u32, u64), ops: &[Op]
     let below = |v: Option<Value>, x: u64| matches!(v, Some(Value::Int(v)) if x < v);
 
     let mut host = Host::new(&spec, limits.0, limits.1);
+    host.header = |flow| (hash(flow % 2), hash(flow % 3), (flow * 8) as u16);
     let mut now = 0;
     // Packets that Linux's sch_fq does not count to a limit.
     let aside = if info.name == "fq" { 8 } else { 0 };
@@ -125,7 +126,9 @@ fn promises(info: &'static Info, set: &[f64], mut limits: (u32, u64), ops: &[Op]
     }
     // Whatever was left can be had: nothing is held back for ever.
     while host.queue.packets > 0 {
-        host.transmit(now, |_| {});
+        if host.transmit(now, |_| {}).is_none() && host.queue.packets > 0 {
+            now = host.discipline.ready();
+        }
     }
 }
 

@@ -196,7 +196,14 @@ fn decides_as_linux_does() {
                     let flow = ((dice.roll() % flows) as u32).wrapping_mul(0x9e37_79b9);
                     let ecn = (dice.roll() % 3) as u32;
                     let random = (dice.roll() >> 32) as u32;
-                    let packet = Packet { enqueue_ns: now, bytes: 1500, flow, ecn, protocol: TCP };
+                    let packet = Packet {
+                        enqueue_ns: now,
+                        bytes: 1500,
+                        flow,
+                        ecn,
+                        protocol: TCP,
+                        ..Packet::default()
+                    };
                     let v = ours.enqueue(now, &queue(&waiting), &packet, random);
                     let theirs = linux.arrive(now, limit as usize, flow, ecn, random);
                     assert_eq!((v.action, v.reason), theirs, "case {case}, step {step}");

@@ -219,6 +219,7 @@ fn an_hour_of_silence_makes_it_new() {
         ("cebinae", "it has measured the link"),
         ("afq", "a flow has had its part of the round that was under way"),
         ("sfb", "probabilities move with arrivals alone, and flows have another hash, as in sch_sfb"),
+        ("cake", "BLUE's probability rests in silence, as in sch_cake"),
     ];
     hold("fresh", 80, roomy(1_500), &exempt, is_fresh_after_an_hour);
 }
@@ -436,7 +437,7 @@ fn every_parameter_has_an_effect_somewhere() {
         dead.extend(left.iter().map(|p| format!("{}.{}", info.name, p.name)));
     }
     // The first three say something with weights only, which `queuepilot.rs` has; the next after several rounds of 10 s
-    // (`santa.rs`); the last where a queue's probability is above it, which `fq_pie.rs` has.
+    // (`santa.rs`); then one where a queue's probability is above it, which `fq_pie.rs` has; what is washed, the host does.
     let elsewhere = [
         "queuepilot.rate",
         "queuepilot.sample",
@@ -444,6 +445,7 @@ fn every_parameter_has_an_effect_somewhere() {
         "santa.skip_inactive",
         "santa.hell_loss",
         "fq-pie.ecn_threshold",
+        "cake.wash",
     ];
     dead.retain(|p| !elsewhere.contains(&p.as_str()));
     assert_eq!(dead, [""; 0], "parameters that change nothing in any scene");

@@ -240,7 +240,20 @@ impl Host {
     pub fn arrive(&mut self, bytes: u32, flow: u32, ecn: u32, out: &mut Outcome) {
         // Hashes of flows that are numbered from 0 are far apart.
         let hash = self.hash.wrapping_add(flow).wrapping_mul(0x9e37_79b9);
-        let k = Packet { enqueue_ns: self.now, bytes, flow: hash, ecn, protocol: queuewright_aqm::TCP };
+        let host = |number: u32| number.wrapping_mul(0x9e37_79b9);
+        let k = Packet {
+            enqueue_ns: self.now,
+            bytes,
+            flow: hash,
+            ecn,
+            protocol: queuewright_aqm::TCP,
+            source: host(flow % 3),
+            destination: host(flow % 5),
+            // Best effort, bulk, voice, video.
+            dscp: [0, 8, 46, 34][flow as usize % 4],
+            frame_bytes: bytes.min(14) as u16,
+            segments: 1,
+        };
         let random = (self.dice.roll() >> 32) as u32;
         self.q.head_ns = if self.scheduler() { 0 } else { self.head_of(0) };
         let (v, queue) = self.c.enqueue_to(self.now, &self.q, &k, random);
@@ -276,14 +289,17 @@ impl Host {
     fn serve(&mut self, scene: &Scene, out: &mut Outcome) {
         while self.q.packets > 0 {
             self.q.head_ns = 0;
-            let queue = if self.scheduler() {
-                self.c
-                    .next(self.now, &self.q)
-                    .expect("packets wait, so that one of the queues is to be served")
-                    as usize
-            } else {
-                0
-            };
+            let next = self.scheduler().then(|| self.c.next(self.now, &self.q));
+            if next == Some(None) {
+                // It keeps to a rate of its own.
+                self.free_at = self.c.ready();
+                assert!(
+                    self.free_at > self.now && self.free_at < u64::MAX,
+                    "packets wait, so that one of the queues is to be served"
+                );
+                return;
+            }
+            let queue = next.flatten().unwrap_or(0) as usize;
             let k = self.off(queue, false);
             self.q.head_ns = self.head_of(queue);
             let v = self.c.dequeue_from(self.now, &self.q, &k, queue as u32);
