@@ -325,6 +325,16 @@ class Flows(TypedDict, total=False):
         reverse_ports: names of `[[ports]]`, in order (without it: none): TCP: what its
             [acknowledgements](#the-reverse-path) cross. Not with --engine linux: acknowledgements meet no
             queue
+        dscp: `"cs0"`, `"le"`, `"cs1"`, `"af11"`, `"af12"`, `"af13"`, `"cs2"`, `"af21"`, `"af22"`, `"af23"`,
+            `"cs3"`, `"af31"`, `"af32"`, `"af33"`, `"cs4"`, `"af41"`, `"af42"`, `"af43"`, `"cs5"`, `"va"`,
+            `"ef"`, `"cs6"`, `"cs7"`, or whole number, 0 to 63 (without it: `"cs0"`): codepoint of the packets
+            (RFC 2474), by its [name](#hosts-and-dscp) or as a number, and of acknowledgements; `cake` reads
+            it. Not with --engine linux: its flows are all of one host, without a DSCP
+        source: whole number, range, 1 to 65535 (without it: one for each flow): numbers of the
+            [hosts](#hosts-and-dscp) that packets come from, dealt to the flows in turn; `cake` reads them.
+            Not with --engine linux: its flows are all of one host, without a DSCP
+        destination: whole number, range, 1 to 65535 (without it: one for each flow): of those that they go
+            to, likewise. Not with --engine linux: its flows are all of one host, without a DSCP
         packet: size, 29b to 1500b (without it: `"1500b"`): UDP: IP length of each packet. With --engine linux
             not all of it: its datagrams carry a stamp: at least 44b
     """
@@ -356,6 +366,9 @@ class Flows(TypedDict, total=False):
     rate: float | str
     ports: str | Iterable[str]
     reverse_ports: str | Iterable[str]
+    dscp: Literal["cs0", "le", "cs1", "af11", "af12", "af13", "cs2", "af21", "af22", "af23", "cs3", "af31", "af32", "af33", "cs4", "af41", "af42", "af43", "cs5", "va", "ef", "cs6", "cs7"] | int | str
+    source: int | str
+    destination: int | str
     packet: str
 
 

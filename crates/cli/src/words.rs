@@ -1,5 +1,6 @@
 //! A scenario in words: what `check` prints.
 
+use queuewright_scenario::keys::dscp_name;
 use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Shaper, Stack};
 use queuewright_scenario::units::{Range, Unit};
@@ -268,6 +269,16 @@ fn group(f: &Flows) -> String {
             let _ = write!(out, " {}", datagrams.words());
         }
     }
+    for (what, hosts) in [("from", f.header.source), ("to", f.header.destination)] {
+        let _ = match hosts {
+            None => Ok(()),
+            Some(hosts) if hosts.min == hosts.max => write!(out, ", {what} host {}", hosts.min),
+            Some(hosts) => write!(out, ", {what} hosts {}..{}", hosts.min, hosts.max),
+        };
+    }
+    if f.header.dscp > 0 {
+        let _ = write!(out, ", DSCP {}", dscp_name(f.header.dscp));
+    }
     if let Some(duration) = f.duration {
         let _ = match duration {
             Pause::Uniform(range) => write!(out, ", each {} long", Unit::Time.show_range(range)),
@@ -440,6 +451,9 @@ mod tests {
         (&keys::PROBES, "profiles", TCP, "{ profiles = 'profiles.toml' }", "true"),
         (&keys::FLOWS, "ecn", TCP, "true", "-"),
         (&keys::FLOWS, "rate", "cca = 'brutal'\nrtt = '20ms'", "'1mbit'", "'2mbit'"),
+        (&keys::FLOWS, "dscp", TCP, "'ef'", "-"),
+        (&keys::FLOWS, "source", TCP, "'1..5'", "2"),
+        (&keys::FLOWS, "destination", TCP, "3", "-"),
         (&keys::FLOWS, "packet", UDP, "'200b'", "-"),
         (&keys::EXPONENTIAL, "exponential", SIZED, "{ exponential = '1s' }", "{ exponential = '2s' }"),
         (&keys::LOGNORMAL, "median", TCP, "{ distribution = 'lognormal', median = '1kb', sigma = 1 }", "{ distribution = 'lognormal', median = '2kb', sigma = 1 }"),

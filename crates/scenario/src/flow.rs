@@ -32,6 +32,19 @@ pub struct FlowSpec {
     pub path: Vec<u32>,
     /// Ports that its acknowledgements cross, in order; none: nothing holds them up.
     pub reverse_path: Vec<u32>,
+    /// What its packets say of hosts and service.
+    pub header: HeaderSpec,
+}
+
+/// What packets say beside what they carry. Hosts have numbers; 0 is a host that only this flow has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeaderSpec {
+    /// The host that they come from.
+    pub source: u32,
+    /// The host that they go to.
+    pub destination: u32,
+    /// Differentiated services codepoint (RFC 2474), 0 to 63; of acknowledgements, too.
+    pub dscp: u8,
 }
 
 /// What a flow sends.

@@ -249,6 +249,21 @@ pub static SHARED: Keys = Keys {
     .never("its buffer is the bottleneck's own")]],
 };
 
+const HOSTS: Form = Whole { min: 1, max: 65_535, range: true };
+/// Codepoints and what they stand for (RFC 2474, 2597, 3246, 5865, 8622).
+pub(crate) const DSCPS: (&[&str], &[u8]) = (
+    &[
+        "cs0", "le", "cs1", "af11", "af12", "af13", "cs2", "af21", "af22", "af23", "cs3", "af31", "af32",
+        "af33", "cs4", "af41", "af42", "af43", "cs5", "va", "ef", "cs6", "cs7",
+    ],
+    &[0, 1, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 44, 46, 48, 56],
+);
+/// The name of a codepoint, or its number.
+pub fn dscp_name(dscp: u8) -> String {
+    let at = DSCPS.1.iter().position(|known| *known == dscp);
+    at.map_or(dscp.to_string(), |i| DSCPS.0[i].to_string())
+}
+
 const COMING: &str = "flows that come and go";
 const ASKING: &str = "clients that ask";
 
@@ -383,6 +398,21 @@ pub static FLOWS: Keys = Keys {
         )
         .was(&["back"])
         .never("acknowledgements meet no queue"),
+        key(
+            "dscp",
+            Or(&[Word(DSCPS.0), Whole { min: 0, max: 63, range: false }]),
+            Is("cs0"),
+            "codepoint of the packets (RFC 2474), by its [name](#hosts-and-dscp) or as a number, and of acknowledgements; \
+             `cake` reads it",
+        ),
+        key(
+            "source",
+            HOSTS,
+            Says("one for each flow"),
+            "numbers of the [hosts](#hosts-and-dscp) that packets come from, dealt to the flows in turn; `cake` reads them",
+        )
+        .partly("flows of one source have the same `rtt`, `ecn`, `initial_window` and buffers"),
+        key("destination", HOSTS, Says("one for each flow"), "of those that they go to, likewise"),
         // IP and UDP headers, and a byte.
         key("packet", size(29, 1500), Is("1500b"), "UDP: IP length of each packet")
             .partly("its datagrams carry a stamp: at least 44b"),

@@ -133,8 +133,22 @@ pub struct Flows {
     pub access_bps: Option<Range>,
     /// Most extra delay of a packet on the access link, ns, drawn per flow.
     pub jitter_ns: Range,
+    /// What its flows' packets say of hosts and service.
+    pub header: Header,
     /// Probes measure how the network answers while its flows load it.
     pub probes: Option<Probes>,
+}
+
+/// What packets say beside what they carry: the hosts of an entry's flows, dealt to them in turn, by number; none: each flow has its
+/// own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Hosts that they come from.
+    pub source: Option<Range>,
+    /// Hosts that they go to.
+    pub destination: Option<Range>,
+    /// Differentiated services codepoint, 0 to 63.
+    pub dscp: u8,
 }
 
 /// Files of a user's own, with the congestion controls that are out of them.

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Place, listed, suggest};
 use crate::form::{Form, Keys, Without};
-use crate::keys::TABLES;
+use crate::keys::{DSCPS, TABLES};
 use crate::units::{Range, Size, Unit, Wrong, quote};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -123,6 +123,17 @@ impl Node {
             Value::Bool(b) => Ok((*b, false)),
             Value::Text(text) if text == "l4s" => Ok((true, true)),
             _ => Err(self.error("not true, false or \"l4s\"")),
+        }
+    }
+
+    /// A differentiated services codepoint: its name or its number.
+    pub fn dscp(&self) -> Result<u8, Error> {
+        match &self.value {
+            Value::Number(_) => self.one_whole(0, 63).map(|n| n as u8),
+            _ => {
+                let word = self.word("a codepoint", DSCPS.0)?;
+                Ok(DSCPS.0.iter().position(|name| *name == word).map_or(0, |i| DSCPS.1[i]))
+            }
         }
     }
 

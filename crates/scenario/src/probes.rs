@@ -111,6 +111,7 @@ impl ProbesSpec {
             jitter_ns: entry.jitter_ns,
             path: entry.path.clone(),
             reverse_path: entry.reverse_path.clone(),
+            header: entry.header,
         };
         let at = Poisson {
             gap_ns: GAP_NS,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub use crate::arrivals::{Pages, Pause};
 pub use crate::codec::Codec;
 pub use crate::datagrams::Gaps;
-pub use crate::flow::{FlowSpec, Traffic};
+pub use crate::flow::{FlowSpec, HeaderSpec, Traffic};
 pub use crate::impairments::{Impairments, Jitter, JitterLaw, Reorder};
 pub use crate::model::{InitialWindow, TrafficModel};
 pub use crate::probes::ProbesSpec;

@@ -1,8 +1,8 @@
 //! The flows of an entry, drawn one after the other.
 
 use crate::arrivals::Pause;
-use crate::flow::{FlowSpec, Traffic};
-use crate::model::{Flows, InitialWindow, TrafficModel};
+use crate::flow::{FlowSpec, HeaderSpec, Traffic};
+use crate::model::{Flows, Header, InitialWindow, TrafficModel};
 use crate::packet::SEGMENT_BYTES;
 use crate::random::{Draws, draw, stream};
 use crate::stack::SendBuffer;
@@ -28,6 +28,8 @@ pub struct FlowTemplate {
     pub path: Vec<u32>,
     /// Ports that its acknowledgements cross, in order.
     pub reverse_path: Vec<u32>,
+    /// What its packets say of hosts and service.
+    pub header: Header,
 }
 
 impl FlowTemplate {
@@ -41,6 +43,7 @@ impl FlowTemplate {
             jitter_ns: entry.jitter_ns,
             path: entry.path.clone(),
             reverse_path: entry.reverse_path.clone(),
+            header: entry.header,
         }
     }
 }
@@ -57,6 +60,8 @@ pub(crate) struct Streams {
     amount: Draws,
     rate: Draws,
     duration: Draws,
+    /// Flows so far.
+    count: u64,
 }
 
 impl Streams {
@@ -73,6 +78,7 @@ impl Streams {
             rate: open("rate"),
             // The key was called so once. With another name a seed would draw other numbers.
             duration: open("length"),
+            count: 0,
         }
     }
 
@@ -89,6 +95,14 @@ impl Streams {
             start_ns += draw(&mut self.amount, Range { min: 0, max: most });
         }
         self.flow_at(each, start_ns, stop_ns)
+    }
+
+    /// What the next flow's packets say.
+    fn header(&mut self, of: &Header) -> HeaderSpec {
+        let nth = self.count;
+        self.count += 1;
+        let host = |all: Option<Range>| all.map_or(0, |r| (r.min + nth % (r.max - r.min + 1)) as u32);
+        HeaderSpec { source: host(of.source), destination: host(of.destination), dscp: of.dscp }
     }
 
     /// The next flow of the entry, to start and stop at given times; a duration of its own may end it before.
@@ -134,6 +148,7 @@ impl Streams {
             },
             path: each.path.clone(),
             reverse_path: each.reverse_path.clone(),
+            header: self.header(&each.header),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, listed, suggest_or_file};
 use crate::form::MAX_WINDOW;
 use crate::keys::{FLOWS, MAX_FLOWS, WEIGHT};
 use crate::memory::wire_bytes;
-use crate::model::{ControlFiles, Flows, InitialWindow, Link, Probes, Run, TrafficModel, rate_of};
+use crate::model::{ControlFiles, Flows, Header, InitialWindow, Link, Probes, Run, TrafficModel, rate_of};
 use crate::node::{Node, Table, Value};
 use crate::own;
 use crate::packet::FULL_BYTES;
@@ -129,6 +129,11 @@ fn flows(node: &Node, ports: &[Link], run: &Run, files: &Files) -> Result<Flows,
         duration,
         access_bps: t.span_if("access")?,
         jitter_ns,
+        header: Header {
+            source: t.span_if("source")?,
+            destination: t.span_if("destination")?,
+            dscp: t.get("dscp").map_or(Ok(0), Node::dscp)?,
+        },
         probes: Probes::read(&t, files)?,
     })
 }

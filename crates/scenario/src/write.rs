@@ -3,6 +3,7 @@
 use crate::arrivals::{ArrivalPattern, Arrivals, PagesFile};
 use crate::data::{DataFile, hex};
 use crate::datagrams::Datagrams;
+use crate::keys::{DSCPS, dscp_name};
 use crate::model::{
     Change, Discipline, Flows, InitialWindow, Link, LinkRate, Probes, Scenario, TrafficModel,
 };
@@ -382,6 +383,15 @@ fn flows(entry: &Flows) -> Value {
         put("access", range(Unit::Rate, access));
     }
     put("jitter", range(Unit::Time, entry.jitter_ns));
+    for (key, hosts) in [("source", entry.header.source), ("destination", entry.header.destination)] {
+        if let Some(hosts) = hosts {
+            put(key, whole(hosts));
+        }
+    }
+    if entry.header.dscp > 0 {
+        let named = DSCPS.1.contains(&entry.header.dscp);
+        put("dscp", if named { json!(dscp_name(entry.header.dscp)) } else { json!(entry.header.dscp) });
+    }
     if let Some(rows) = &entry.rows {
         put("file", json!(rows.file.given));
         put("file_sha256", json!(rows.file.sha256));

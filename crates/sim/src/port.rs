@@ -10,7 +10,7 @@ use crate::queues::{NamedQueue, Queues};
 use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
 use queuewright_results as results;
 use queuewright_results::quality::loss::Events;
-use queuewright_scenario::spec::{Change, PortSpec, Shaper};
+use queuewright_scenario::spec::{Change, FlowSpec, HeaderSpec, PortSpec, Shaper};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 use std::collections::BTreeMap;
@@ -20,12 +20,44 @@ pub fn dropped_of(ports: &[Port], index: u32) -> u64 {
     ports.iter().map(|p| u64::from(p.dropped_of(index))).sum()
 }
 
+/// Tells the ports on a flow's way what its packets say there; its acknowledgements come from the host that they went to. A port that
+/// washes leaves no DSCP to those behind it.
+pub fn tell_headers(ports: &mut [Port], index: u32, flow: &FlowSpec) {
+    let HeaderSpec { source, destination, dscp } = flow.header;
+    for (path, source, destination) in
+        [(&flow.path, source, destination), (&flow.reverse_path, destination, source)]
+    {
+        let mut header = Header { source, destination, dscp: dscp.into() };
+        for port in path {
+            let Some(port) = ports.get_mut(*port as usize) else { continue };
+            port.set_header(index, header);
+            if port.discipline.washes() {
+                header.dscp = 0;
+            }
+        }
+    }
+}
+
 /// A bijection that mixes all bits (MurmurHash3's finaliser): no two flows have the same hash.
 #[inline]
 fn mix(mut x: u32) -> u32 {
     x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
     x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
     x ^ x >> 16
+}
+
+/// Marks the number of a host that only one flow has.
+const OWN_HOST: u32 = 1 << 31;
+
+/// What a flow's packets say at a port: numbers of hosts, 0: one of the flow's own; DSCP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Header {
+    /// Which host they come from.
+    source: u32,
+    /// Which host they go to.
+    destination: u32,
+    /// 0 to 63.
+    dscp: u16,
 }
 
 /// More packets of one flow than pass by FQ's queues (`QW_FQ_INTERNAL_MOST`).
@@ -64,6 +96,10 @@ pub struct Port {
     /// [`Port::look`] is needed.
     looks: bool,
     needs_flow: bool,
+    /// It reads of IP headers what few do: hosts, DSCP.
+    reads_headers: bool,
+    /// By flow, of those whose packets do not say what most do.
+    headers: Vec<Header>,
     random: Pcg32,
     /// What makes flow hashes differ between seeds and ports.
     salt: u32,
@@ -124,6 +160,11 @@ impl Port {
             needs_random: discipline.needs_random(),
             looks: discipline.info().needs_head || spec.late_marks,
             needs_flow: discipline.info().needs_flow,
+            reads_headers: {
+                let info = discipline.info();
+                info.needs_hosts || info.needs_dscp || info.needs_frame
+            },
+            headers: Vec::new(),
             discipline,
             salt,
             random,
@@ -231,6 +272,18 @@ impl Port {
         self.ack_drops = vec![0; forward_hops.len()];
     }
 
+    /// What packets of the flow at an index say here.
+    fn set_header(&mut self, index: u32, header: Header) {
+        let at = index as usize;
+        if !self.reads_headers || (header == Header::default() && at >= self.headers.len()) {
+            return;
+        }
+        if self.headers.len() <= at {
+            self.headers.resize(at + 1, Header::default());
+        }
+        self.headers[at] = header;
+    }
+
     /// The flow at an index is from now on another, with a number that none has had; for `there` see
     /// [`Port::count_drops`].
     pub fn flow_begins(&mut self, index: u32, number: u32, forward_hops: u32, is_probe: bool) {
@@ -332,7 +385,34 @@ impl Port {
         let ecn = u32::from(ECN[usize::from(p.flags)]);
         let protocol = if p.flags & flag::UDP == 0 { TCP } else { UDP };
         let flow = if self.needs_flow { mix(self.number(p.flow) ^ self.salt) } else { 0 };
-        PacketView { enqueue_ns: p.enqueue_ns, bytes: u32::from(p.bytes), flow, ecn, protocol }
+        let view = PacketView {
+            enqueue_ns: p.enqueue_ns,
+            bytes: u32::from(p.bytes),
+            flow,
+            ecn,
+            protocol,
+            ..PacketView::default()
+        };
+        if self.reads_headers { self.with_header(view, p.flow) } else { view }
+    }
+
+    /// What few disciplines read of a packet.
+    #[inline(never)]
+    fn with_header(&self, view: PacketView, flow: u32) -> PacketView {
+        let Header { source, destination, dscp } =
+            self.headers.get(flow as usize).copied().unwrap_or_default();
+        // A host that nobody else has has the flow's number. Hosts and flows are hashed apart.
+        let hash = |host: u32| {
+            let number = if host == 0 { OWN_HOST | self.number(flow) } else { host };
+            mix(number ^ self.salt.rotate_left(16))
+        };
+        PacketView {
+            source: hash(source),
+            destination: hash(destination),
+            dscp,
+            frame_bytes: self.overhead.min(view.bytes) as u16,
+            ..view
+        }
     }
 
     /// A packet is marked: it, or the flow's next one that comes.
@@ -668,7 +748,12 @@ impl Port {
             return self.serve_opportunity(now, deliver);
         }
         self.service_at = match self.dequeue(now) {
-            None => u64::MAX,
+            None if self.queue.packets == 0 => u64::MAX,
+            // Its own shaper lets none go yet, and none is on the link.
+            None => {
+                self.serving_bytes = 0;
+                self.discipline.ready()
+            }
             Some(p) => {
                 self.serving_bytes = p.bytes;
                 match self.link.finish(now, u32::from(p.bytes)) {
@@ -693,8 +778,11 @@ impl Port {
                 Some(begun) => begun,
                 None => {
                     let Some(packet) = self.dequeue(now) else {
-                        // Idle: opportunities pass unused until a packet arrives.
-                        self.service_at = u64::MAX;
+                        // Idle: opportunities pass unused until a packet arrives, or may leave.
+                        self.service_at = match self.queue.packets {
+                            0 => u64::MAX,
+                            _ => self.link.opportunity(self.discipline.ready()),
+                        };
                         return;
                     };
                     (packet, u64::from(packet.bytes).saturating_sub(u64::from(self.overhead)))

@@ -3,7 +3,7 @@
 
 use crate::channel::Channel;
 use crate::packet::{self, flag};
-use crate::port::Port;
+use crate::port::{Port, tell_headers};
 use crate::random::link_stream;
 use crate::{Error, jiffies, world};
 use queuewright_aqm::Spec;
@@ -49,11 +49,12 @@ impl LoneQueue {
     pub fn new(run: &RunSpec) -> Option<LoneQueue> {
         let port = run.ports.first()?;
         let random = Pcg32::new(run.seed, 0);
-        Some(LoneQueue {
-            port: Port::new(port, run.overhead_bytes, 0, u64::MAX, random),
-            spec: port.discipline.clone(),
-            turn_ns: 0,
-        })
+        let spec = port.discipline.clone();
+        let mut port = Port::new(port, run.overhead_bytes, 0, u64::MAX, random);
+        for (i, flow) in run.flows.iter().enumerate() {
+            tell_headers(std::slice::from_mut(&mut port), i as u32, flow);
+        }
+        Some(LoneQueue { port, spec, turn_ns: 0 })
     }
 
     /// With a discipline whose timer, if it has one, fires when it is told to alone.

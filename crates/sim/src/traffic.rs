@@ -10,7 +10,7 @@ use crate::datagrams::Datagrams;
 use crate::flow::{Endpoints, Flow, is_probe};
 use crate::forward_path::ForwardPath;
 use crate::measure::FlowSojourn;
-use crate::port::{Port, dropped_of};
+use crate::port::{Port, dropped_of, tell_headers};
 use crate::random::FlowIdentity;
 use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_cca::Fault;
@@ -232,6 +232,7 @@ impl Traffic {
         let name = identity.hashed();
         self.flows[transfer.flow.group as usize] += 1;
         let flow = Flow::new(identity, &transfer.flow, net.spec);
+        let spec = transfer.flow.clone();
         let slot = Slot { source, transfer, name, done: false, gone: false };
         let forward = flow.forward(net.channels);
         let index = match self.free.pop() {
@@ -254,6 +255,7 @@ impl Traffic {
         for port in net.ports.iter_mut() {
             port.flow_begins(index, name, forward_hops, is_probe(net.spec, group));
         }
+        tell_headers(net.ports, index, &spec);
         let flow = &mut net.flows[index as usize];
         if let Endpoints::Udp { .. } = flow.ends {
             if !flow.schedule_udp(index, flow.start_ns, net.wheel) {

@@ -10,7 +10,7 @@ use crate::measure::FlowSojourn;
 use crate::net::{Net, groups_of_datagrams};
 use crate::outcome::measured;
 use crate::packet::{Packet, flag};
-use crate::port::{Intake, Port, dropped_of};
+use crate::port::{Intake, Port, dropped_of, tell_headers};
 use crate::probes;
 use crate::random::{FlowIdentity, below, link_stream, port_stream, probe_stream};
 use crate::sampler::Sampler;
@@ -62,6 +62,9 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
                 Port::new(p, spec.overhead_bytes, spec.warmup_ns, spec.duration_ns, random)
             })
             .collect();
+        for (i, flow) in spec.flows.iter().enumerate() {
+            tell_headers(&mut ports, i as u32, flow);
+        }
         let own = |i: usize| FlowIdentity { source: None, number: i as u32 };
         let mut flows: Vec<Flow> =
             spec.flows.iter().enumerate().map(|(i, f)| Flow::new(own(i), f, spec)).collect();
