@@ -158,15 +158,17 @@ static void open_flow(uint32_t i)
 	for (uint32_t l = 0; !f->udp && l < listener_count; l++)
 		if (!strcmp(listeners[l].cca, f->cca))
 			port = (uint16_t)(LISTEN_PORT + l);
-	f->fd = flows_socket(f->ns, f->udp ? SOCK_DGRAM : SOCK_STREAM,
-			     "0.0.0.0", (uint16_t)(FIRST_PORT + i),
+	f->fd = flows_socket(f->ns, f->udp ? SOCK_DGRAM : SOCK_STREAM, f->from,
+			     (uint16_t)(FIRST_PORT + i),
 			     f->udp ? NULL : f->cca);
 	if (f->fd < 0) {
 		f->error = (uint32_t)errno;
 		return;
 	}
-	struct sockaddr_in a = flows_address(SERVER, port);
+	struct sockaddr_in a = flows_address(f->to, port);
 
+	if (f->tos)
+		setsockopt(f->fd, IPPROTO_IP, IP_TOS, &f->tos, sizeof(f->tos));
 	if (connect(f->fd, (struct sockaddr *)&a, sizeof(a)) < 0 &&
 	    errno != EINPROGRESS)
 		f->error = (uint32_t)errno;

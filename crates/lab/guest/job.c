@@ -388,12 +388,20 @@ static bool flow(bool udp, char **w, int n)
 		f.payload = (uint32_t)number(w[5]);
 		f.random = number(w[6]);
 		f.poisson = f.random != 0;
+		w += 7;
+		n -= 7;
 	} else {
 		snprintf(f.cca, sizeof(f.cca), "%s", w[2]);
 		f.start_ns = number(w[3]);
 		f.stop_ns = number(w[4]);
 		f.size = number(w[5]);
+		w += 6;
+		n -= 6;
 	}
+	/* Hosts and service, if they are told. */
+	snprintf(f.from, sizeof(f.from), "%s", n == 3 ? w[0] : "0.0.0.0");
+	snprintf(f.to, sizeof(f.to), "%s", n == 3 ? w[1] : SERVER);
+	f.tos = n == 3 ? (int)number(w[2]) : 0;
 	if (f.stop_ns == 0)
 		f.stop_ns = NEVER;
 	return flows_add(&f);

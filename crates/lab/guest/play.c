@@ -27,7 +27,10 @@ struct arrival {
 		; /* skb->priority: names the queue to join, of a qdisc that hashes; 0: none */
 	uint16_t bytes; /* with the header of IP */
 	uint8_t ecn;
-	uint8_t pad[5];
+	uint8_t dscp;
+	uint32_t source,
+		destination; /* addresses as they are sent; 0: of the devices */
+	uint8_t pad[4];
 };
 
 /* A sleep ends late by less than this; what is left is waited for awake. */
@@ -79,11 +82,14 @@ static void send_one(int fd, const struct arrival *a, uint32_t number)
 
 	ip->version = 4;
 	ip->ihl = 5;
-	ip->tos = a->ecn;
+	ip->tos = (uint8_t)(a->dscp << 2 | a->ecn);
 	ip->id = PLAYED; /* of 0 the kernel would draw one */
 	ip->ttl = 64;
 	ip->protocol = IPPROTO_UDP;
-	ip->daddr = flows_address(SERVER, 0).sin_addr.s_addr;
+	/* Whatever it says, it goes where its socket is connected to. */
+	ip->saddr = a->source;
+	ip->daddr = a->destination ? a->destination :
+				     flows_address(SERVER, 0).sin_addr.s_addr;
 	/* The port that it comes from, by which a hash tells flows apart. */
 	port = htons((uint16_t)(a->flow + 1));
 	memcpy(packet + sizeof(*ip), &port, sizeof(port));

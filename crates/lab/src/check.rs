@@ -1,12 +1,13 @@
 //! What of a scenario the Linux engine cannot do, with the place where the file asks for it.
 
-use crate::job::{LEAST_PACKET, LEAST_SAMPLE_NS};
+use crate::job::{LEAST_PACKET, LEAST_SAMPLE_NS, client};
 use crate::own;
 use crate::qdisc::{self, QdiscOrigin};
 use queuewright_scenario::keys::{FLOWS, Keys, LINK, Linux, PORTS, RUN, TOP};
 use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{RunSpec, Stack, Traffic};
-use queuewright_scenario::{ArrivalPattern, Client, Error, LinkRate, Scenario, TrafficModel};
+use queuewright_scenario::{ArrivalPattern, Client, Error, Flows, LinkRate, Scenario, TrafficModel};
+use std::collections::BTreeMap;
 
 /// Different round-trip times that a run may have: each is a network namespace.
 pub const MOST_CLIENTS: usize = 200;
@@ -127,6 +128,19 @@ fn check_for(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin, sets_ce
                 return refuse("ports[0].buffer", &why);
             }
             Ok(_) => {}
+        }
+    }
+    for run in runs {
+        let mut hosts = BTreeMap::new();
+        for flow in run.flows.iter().filter(|f| f.header.source > 0) {
+            let host = flow.header.source;
+            if *hosts.entry(host).or_insert_with(|| client(flow)) != client(flow) {
+                let says = |f: &Flows| {
+                    f.header.source.is_some_and(|r| r.min <= host.into() && u64::from(host) <= r.max)
+                };
+                let entry = scenario.flows.iter().rposition(says).unwrap_or(0);
+                return refuse(&format!("flows[{entry}].source"), FLOWS.not_on_linux("source"));
+            }
         }
     }
     for run in runs {

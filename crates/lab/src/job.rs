@@ -100,7 +100,8 @@ pub fn clients(run: &RunSpec) -> Vec<Client> {
     run.flows.iter().map(client).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn client(f: &FlowSpec) -> Client {
+/// Of a flow.
+pub fn client(f: &FlowSpec) -> Client {
     match f.traffic {
         Traffic::Tcp { ecn, initial_window, .. } => (f.base_rtt_ns, ecn, initial_window, f.send_buffer),
         Traffic::Datagrams { .. } => (f.base_rtt_ns, false, None, f.send_buffer),
@@ -196,6 +197,9 @@ impl Job {
         out.add(format!("run {number}"));
         let (hosts_ns, least_uptime_ns) = if self.native { (0, 0) } else { (HOSTS_NS, LEAST_UPTIME_NS) };
         out.network(&clients, hosts_ns);
+        if tells_hosts(run) {
+            out.hosts(&run.flows, &clients);
+        }
         self.need(shaper_module(port.shaper));
         out.bottleneck(&qdisc, port.shaper, bps, port.burst_bytes.unwrap_or_else(|| wire_burst(bps)));
         let controls = Control::all(std::slice::from_ref(run));
@@ -213,10 +217,11 @@ impl Job {
         for i in 0..clients.len() {
             out.add(format!("hello c{i}"));
         }
+        let hosts = tells_hosts(run);
         out.add("watch r");
         for (i, f) in run.flows.iter().enumerate() {
             let ns = clients.iter().position(|c| *c == client(f)).unwrap_or(0);
-            out.flow(run.seed, i, f, ns, &names);
+            out.flow(run.seed, i, f, ns, &names, hosts);
         }
         let longest = clients.iter().map(|c| c.0).max().unwrap_or(0);
         let sample = run.series_interval_ns;
@@ -353,7 +358,32 @@ impl Lines {
         self.add(format!("in r tc qdisc add dev rs {parent} handle 10: {}", qdisc.words));
     }
 
-    fn flow(&mut self, seed: u64, i: usize, f: &FlowSpec, ns: usize, names: &Names) {
+    /// Where hosts have addresses of their own: the server has all that flows go to, each namespace all that its flows come from.
+    fn hosts(&mut self, flows: &[FlowSpec], clients: &[Client]) {
+        self.add("note route add local 10.248.0.0/14 dev lo");
+        self.add("batch s ip");
+        for i in 0..clients.len() {
+            self.add("note route add local 10.252.0.0/15 dev lo");
+            self.add(format!("batch c{i} ip"));
+        }
+        self.add("note route add 10.248.0.0/14 via 10.255.0.2");
+        let of = |f: &FlowSpec| clients.iter().position(|c| *c == client(f)).unwrap_or(0);
+        let all: BTreeSet<(String, usize)> =
+            flows.iter().enumerate().map(|(i, f)| (addresses(i, f).0, of(f))).collect();
+        for (source, ns) in all {
+            self.add(format!("note route add {source}/32 via {}.2", subnet(ns)));
+        }
+        self.add("batch r ip");
+    }
+
+    fn flow(&mut self, seed: u64, i: usize, f: &FlowSpec, ns: usize, names: &Names, hosts: bool) {
+        let says = match hosts {
+            true => {
+                let (from, to) = addresses(i, f);
+                format!(" {from} {to} {}", f.header.dscp << 2)
+            }
+            false => String::new(),
+        };
         let start = start_ns(seed, i, f) + there_ns(f);
         let stop = f.stop_ns.map_or(0, |stop| stop + there_ns(f));
         match &f.traffic {
@@ -363,11 +393,11 @@ impl Lines {
                     Gaps::Even => 0,
                     Gaps::Exponential => mix(seed ^ ((i as u64) << 32) ^ POISSON).max(1),
                 };
-                self.add(format!("udp {i} c{ns} {start} {stop} {gap} {payload} {drawn}"));
+                self.add(format!("udp {i} c{ns} {start} {stop} {gap} {payload} {drawn}{says}"));
             }
             Traffic::Tcp { cca, size_bytes, .. } => {
                 let name = &names[cca];
-                self.add(format!("tcp {i} c{ns} {name} {start} {stop} {}", size_bytes.unwrap_or(0)));
+                self.add(format!("tcp {i} c{ns} {name} {start} {stop} {}{says}", size_bytes.unwrap_or(0)));
             }
         }
     }
@@ -376,6 +406,21 @@ impl Lines {
 /// The first three numbers of a client's network.
 fn subnet(client: usize) -> String {
     format!("10.{}.{}", 1 + client / 250, client % 250)
+}
+
+/// Where a flow's packets come from and go to: hosts have their numbers, and flows without a host of that kind their own.
+pub fn addresses(i: usize, f: &FlowSpec) -> (String, String) {
+    let address = |net: u8, host: u32| match host {
+        0 => format!("10.{}.{}.{}", net + 1, i >> 8 & 255, i & 255),
+        host => format!("10.{net}.{}.{}", host >> 8 & 255, host & 255),
+    };
+    (address(252, f.header.source), address(248, f.header.destination))
+}
+
+/// Are hosts and codepoints told apart? Only there they have addresses of their own.
+pub fn tells_hosts(run: &RunSpec) -> bool {
+    let info = run.discipline.info;
+    info.needs_hosts || info.needs_dscp
 }
 
 /// The payload that makes a packet of this IP length; `check` has refused shorter ones.

@@ -337,12 +337,54 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             );
             (Some("sch_choke"), words)
         }
+        "cake" => {
+            let buffer_bytes = match (port.limit_packets, port.limit_bytes) {
+                (0, 0) => CAKE_MOST,
+                (0, bytes) => bytes,
+                (packets, _) => u64::from(packets) * FRAME_BYTES,
+            };
+            of.only("mtu", Value::Int(FRAME_BYTES))?;
+            let word = |key| match of.0.get(key) {
+                Some(Value::Choice(word)) => word,
+                _ => "",
+            };
+            let mut words = match of.int("bandwidth") {
+                0 => "cake unlimited".into(),
+                bps => format!("cake bandwidth {bps}bit"),
+            };
+            words += &format!(" {} {}", word("diffserv"), word("isolation"));
+            words += &format!(" rtt {}us", of.whole("rtt", 1000, "microseconds")?);
+            words += &match (word("framing"), of.int("overhead")) {
+                ("raw", 0) => " raw".into(),
+                ("raw", bytes) => format!(" noatm overhead {bytes}"),
+                (cells @ ("noatm" | "atm" | "ptm"), bytes) => format!(" {cells} overhead {bytes}"),
+                (keyword, 0) => format!(" {keyword}"),
+                _ => return Err((Some("overhead"), "to tc this keyword is one of its own".into())),
+            };
+            if of.int("mpu") > 0 {
+                words += &format!(" mpu {}", of.int("mpu"));
+            }
+            // It has no other limit: a buffer is one of memory, if that is less.
+            let memory = match (of.int("memlimit"), buffer_bytes) {
+                (0, bytes) if bytes >= CAKE_MOST => 0,
+                (0, bytes) => bytes,
+                (own, bytes) => own.min(bytes),
+            };
+            if memory > 0 {
+                words += &format!(" memlimit {memory}");
+            }
+            words += &of.flag("wash", "wash", "nowash");
+            words += &of.flag("ingress", "ingress", "egress");
+            words += &of.flag("autorate", "autorate-ingress", "");
+            (Some("sch_cake"), words)
+        }
         // Not one of KNOWN.
         _ => return ours(port),
     };
     // Of these RED alone counts bytes.
     let converts = match spec.info.name {
         "droptail" => false,
+        "cake" => (1..10_240).contains(&port.limit_packets),
         "red" => port.limit_packets > 0,
         _ => port.limit_bytes > 0,
     };
@@ -350,8 +392,11 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
 }
 
 /// What the kernel has.
-pub(crate) const KNOWN: [&str; 11] =
-    ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke", "hhf", "fq-pie"];
+pub(crate) const KNOWN: [&str; 12] =
+    ["droptail", "codel", "pie", "red", "fq", "fq-codel", "sfq", "sfb", "choke", "hhf", "fq-pie", "cake"];
+
+/// Bytes that Linux's cake holds at most, unless it is told: so many full packets of memory.
+const CAKE_MOST: u64 = 10_240 * FRAME_BYTES;
 
 /// Packets that Linux's choke may hold (`CHOKE_MAX_QUEUE`).
 const CHOKE_MOST: u64 = 131_071;

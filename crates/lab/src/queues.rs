@@ -7,7 +7,7 @@
 //!
 //! The kernel's clock cannot be told what to say, but it can be watched: the guest's `queue.bpf.c` keeps what the qdisc read of it.
 
-use crate::job::{Job, Lines, shaper_module, wire_burst};
+use crate::job::{Job, Lines, addresses, shaper_module, tells_hosts, wire_burst};
 use crate::machine::{self, GuestEvent};
 use crate::qdisc::{Qdisc, QdiscOrigin, is_ours, qdisc};
 use crate::stream::{Event, Seen};
@@ -18,6 +18,7 @@ use queuewright_scenario::spec::{PortSpec, Rate, RunSpec, Shaper};
 use queuewright_sim::{Arrival, LoneQueue, arrivals};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 use std::sync::atomic::AtomicBool;
 
 /// Packets of a run that are played.
@@ -106,6 +107,24 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, String> {
     }
     match spec.info.name {
         "cobalt" => {}
+        "cake" => {
+            // A host's turns are divided, and what that leaves over is drawn at each. Of full packets and tins of a quarter of the rate a
+            // nanosecond of its shaper's clock decides.
+            let divides = ["dual-srchost", "dual-dsthost", "triple-isolate"].map(Value::Choice).map(Some);
+            if divides.contains(&spec.get("isolation")) || spec.get("bandwidth") != Some(Value::Int(0)) {
+                return Err(
+                    "what Linux's cake draws, and its shaper's clock, are not seen: cake unlimited, with \
+                            isolation = \"flows\" or \"hosts\""
+                        .into(),
+                );
+            }
+            if spec.get("memlimit") != Some(Value::Int(0)) {
+                return Err("Linux's cake counts the memory of packets: without memlimit".into());
+            }
+            // No limit but its own.
+            let port = PortSpec { limit_packets: 0, limit_bytes: 0, ..port.clone() };
+            return qdisc(&port, QdiscOrigin::Kernel).map_err(|(_, why)| why);
+        }
         name if is_ours(name, QdiscOrigin::Kernel) => return Err(format!("Linux has no {name} of its own")),
         _ => return qdisc(port, QdiscOrigin::Kernel).map_err(|(_, why)| why),
     }
@@ -158,7 +177,7 @@ impl Play {
         let sent = |a: Arrival| Arrival { at_ns: a.at_ns - first, bytes: a.bytes.max(LEAST_BYTES), ..a };
         let mut play = Play { run: run.clone(), arrivals: kept.into_iter().map(sent).collect() };
         if let Some(port) = play.run.ports.first_mut() {
-            if port.discipline.info.name == "cobalt" {
+            if ["cobalt", "cake"].contains(&port.discipline.info.name) {
                 (port.limit_packets, port.limit_bytes) = (0, 0);
             }
             // A policer's bucket is its threshold, and its link a wire.
@@ -191,6 +210,18 @@ impl Play {
         self.arrivals.len()
     }
 
+    /// What a flow's packets say of service, and addresses of its hosts; 0: it is no matter.
+    fn header(&self, flow: u32) -> (u8, [u8; 4], [u8; 4]) {
+        match self.run.flows.get(flow as usize) {
+            Some(f) if tells_hosts(&self.run) => {
+                let (from, to) = addresses(flow as usize, f);
+                let octets = |text: String| text.parse().map_or([0; 4], |a: Ipv4Addr| a.octets());
+                (f.header.dscp, octets(from), octets(to))
+            }
+            _ => (0, [0; 4], [0; 4]),
+        }
+    }
+
     fn queue(&self) -> Option<LoneQueue> {
         LoneQueue::new(&self.run)
     }
@@ -200,7 +231,7 @@ impl Play {
         let hashes = matches!(self.run.ports[0].discipline.info.name, "fq-codel" | "sfq" | "fq-pie");
         let queue = self.queue().filter(|_| hashes);
         let mut classes: BTreeMap<u32, u32> = BTreeMap::new();
-        let mut out = Vec::with_capacity(24 * self.arrivals.len());
+        let mut out = Vec::with_capacity(32 * self.arrivals.len());
         for a in &self.arrivals {
             let class = *classes
                 .entry(a.flow)
@@ -209,7 +240,11 @@ impl Play {
             out.extend(a.flow.to_le_bytes());
             out.extend(class.to_le_bytes());
             out.extend((a.bytes - ETHERNET).to_le_bytes());
-            out.extend([a.ecn, 0, 0, 0, 0, 0]);
+            let (dscp, source, destination) = self.header(a.flow);
+            out.extend([a.ecn, dscp]);
+            out.extend(source);
+            out.extend(destination);
+            out.extend([0; 4]);
         }
         out
     }
@@ -517,10 +552,10 @@ mod tests {
     fn a_list_has_a_line_a_packet_and_names_the_queue_to_join() {
         let hashed = play("sfq", "100p");
         let list = hashed.list();
-        assert_eq!(list.len(), 24 * hashed.arrivals.len());
+        assert_eq!(list.len(), 32 * hashed.arrivals.len());
         let word = |i: usize| u32::from_le_bytes(list[i..i + 4].try_into().expect("four bytes"));
         for (i, a) in hashed.arrivals.iter().enumerate() {
-            assert_eq!((word(24 * i + 8), word(24 * i + 12) >> 16), (a.flow, 0x10));
+            assert_eq!((word(32 * i + 8), word(32 * i + 12) >> 16), (a.flow, 0x10));
         }
         let plain = play("droptail", "100p").list();
         assert_eq!(plain[12..16], [0; 4]);

@@ -69,6 +69,12 @@ fn leaf(qdisc: &Entry) -> Stats {
     let mut q = Fields(queue);
     let (packets, bytes, drops) = (q.u32(), q.u32(), u64::from(q.u32()));
     let word = |i: usize| u64::from(Fields(app.get(4 * i..).unwrap_or_default()).u32());
+    // Of cake's tins together: TCA_CAKE_STATS_TIN_STATS, 10, has the counters of each.
+    let of_tins = |counter| -> u64 {
+        let tins = netlink::attribute(app, 10).unwrap_or_default();
+        let of = |tin| netlink::attribute(tin, counter).map_or(0, |value| Fields(value).u32());
+        netlink::attributes(tins).map(|(_, tin)| u64::from(of(tin))).sum()
+    };
     // Drops for want of room, the reason of the others, marks.
     let (full, other, marks) = match kind {
         // struct tc_codel_xstats: 5 drop_overlimit, 6 ecn_mark, 8 ce_mark
@@ -86,6 +92,8 @@ fn leaf(qdisc: &Entry) -> Stats {
         "red" | "choke" => (word(1), "early", vec![("early", word(3))]),
         // struct tc_sfb_xstats: early, penalty, bucket, queue, child, marked
         "sfb" => (word(3) + word(4), "early", vec![("early", word(5))]),
+        // TCA_CAKE_TIN_STATS_: 8 ECN_MARKED_PACKETS. Drops for want of room are not told from others.
+        "cake" => (0, "sojourn", vec![("sojourn", of_tins(8))]),
         // struct tc_fq_qd_stats, after 8 u64 and 4 u32: ce_mark
         "fq" => (drops, "limit", vec![("threshold", word(20))]),
         _ => (drops, "limit", Vec::new()),
@@ -103,6 +111,10 @@ fn leaf(qdisc: &Entry) -> Stats {
             ("qdelay", word(2) as f64 / 1e3),
         ],
         "fq_pie" => vec![("active_queues", (word(6) + word(7)) as f64), ("new_flows", word(5) as f64)],
+        // TCA_CAKE_TIN_STATS_: 17 WAY_COLLISIONS, 22 BULK_FLOWS, 23 UNRESPONSIVE_FLOWS
+        "cake" => [("bulk_flows", 22), ("collisions", 17), ("unresponsive_flows", 23)]
+            .map(|(name, counter)| (name, of_tins(counter) as f64))
+            .to_vec(),
         "choke" => vec![("matched", word(4) as f64)],
         // struct tc_hhf_xstats: drop_overlimit, hh_overlimit, hh_tot_count, hh_cur_count
         "hhf" => {
@@ -161,6 +173,16 @@ mod tests {
         assert_eq!(stats.drops, BTreeMap::from([("limit", 3), ("early", 6)]));
         assert_eq!(stats.marks, BTreeMap::from([("early", 4)]));
         assert_eq!(stats.probes, [("drop_probability", 0.25), ("qdelay", 15.0)]);
+        // Two tins, each a nest of counters.
+        let tin = |number, marks: u32, bulk: u32| {
+            attribute(number, &[attribute(8, &words(&[marks])), attribute(22, &words(&[bulk]))].concat())
+        };
+        let tins = attribute(10, &[tin(1, 3, 1), tin(2, 4, 2)].concat());
+        let app: Vec<u32> = tins.chunks(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
+        let stats = parse(&message(LEAF, "cake", &[0, 0, 9, 0, 0], &app));
+        assert_eq!(stats.drops, BTreeMap::from([("sojourn", 9)]));
+        assert_eq!(stats.marks, BTreeMap::from([("sojourn", 7)]));
+        assert_eq!(stats.probes, [("bulk_flows", 3.0), ("collisions", 0.0), ("unresponsive_flows", 0.0)]);
         let pfifo = message(LEAF, "pfifo", &[1, 60, 2, 0, 0], &[]);
         assert_eq!(parse(&pfifo).drops, BTreeMap::from([("limit", 2)]));
     }

@@ -191,6 +191,32 @@ fn the_kernels_disciplines_send_the_same_packets_as_ours() {
     assert_eq!(done, 20);
 }
 
+/// The kernel's cake sends the same packets as ours, from flows of several hosts and with several codepoints, where no draw of the kernel's
+/// decides.
+#[test]
+fn the_kernels_cake_sends_the_same_packets_as_ours() {
+    let Some(lab) = lab("the_kernels_cake_sends_the_same_packets_as_ours") else { return };
+    let text = "[link]\nrate = \"20mbit\"\nbuffer = \"60p\"\n\
+                [[flows]]\ncount = 3\ncca = \"cubic\"\nrtt = \"30ms\"\necn = true\nsource = 1\n\
+                [[flows]]\ncount = 6\ncca = \"cubic\"\nrtt = \"20ms\"\nsource = \"2..4\"\ndestination = 5\ndscp = \"cs1\"\n\
+                [[flows]]\ncount = 2\ncca = \"bbr\"\nrtt = \"25ms\"\ndscp = \"ef\"\ndestination = \"6..7\"\n\
+                [queue]\ndisciplines = [{ name = \"cake\", isolation = \"flows\", diffserv = \"besteffort\" },\n\
+                { name = \"cake\", isolation = \"hosts\", diffserv = \"precedence\" }, { name = \"cake\", isolation = \"dsthost\" }]\n\
+                [run]\nduration = \"2s\"\nseeds = [1]\n";
+    let scenario = Scenario::parse(text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+    let specs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
+    let mut done = 0;
+    let ended = lab.play(&specs, &AtomicBool::new(false), |i, played| {
+        let name = &specs[i].discipline.label;
+        let played = played.unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(played.packets > 2500 && played.dropped + played.marked > 25, "{name}: {played:?}");
+        assert_eq!((&played.parted, played.same), (&None, played.left), "{name}: {played:?}");
+        done += 1;
+    });
+    ended.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(done, specs.len());
+}
+
 /// Plays bulk flows and small datagrams into each of these links: the same packets leave in the end as of ours, and some do not.
 fn plays(lab: &Lab, links: &[String], mut also: impl FnMut(usize, &Played)) {
     let specs = links.iter().flat_map(|link| {

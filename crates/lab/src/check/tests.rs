@@ -83,6 +83,7 @@ fn samples() -> Vec<(&'static str, &'static str, Parts<'static>, Parts<'static>,
     let run = |run| Parts { run, ..BASE };
     let port = Parts { link: PORT, ..BASE };
     let udp = flows(UDP);
+    let cake = Parts { disciplines: "\"cake\"", ..BASE };
     vec![
         ("", "name", Parts { top: "name = \"n\"\n", ..BASE }, BASE, Shown),
         ("", "description", Parts { top: "description = \"d\"\n", ..BASE }, BASE, Shown),
@@ -398,6 +399,45 @@ fn samples() -> Vec<(&'static str, &'static str, Parts<'static>, Parts<'static>,
             BASE,
             Refused("flows[0].cca"),
         ),
+        (
+            "[[flows]]",
+            "dscp",
+            Parts {
+                disciplines: "\"cake\"",
+                ..flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\ndscp = \"ef\"\n")
+            },
+            cake,
+            Done,
+        ),
+        (
+            "[[flows]]",
+            "source",
+            Parts {
+                disciplines: "\"cake\"",
+                ..flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nsource = 2\n")
+            },
+            cake,
+            Done,
+        ),
+        (
+            "[[flows]]",
+            "source",
+            flows(
+                "[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\nsource = 2\n[[flows]]\ncca = \"cubic\"\nrtt = \"30ms\"\nsource = 2\n",
+            ),
+            BASE,
+            Refused("flows[1].source"),
+        ),
+        (
+            "[[flows]]",
+            "destination",
+            Parts {
+                disciplines: "\"cake\"",
+                ..flows("[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\ndestination = 3\n")
+            },
+            cake,
+            Done,
+        ),
         ("[[flows]]", "packet", flows("[[flows]]\ncbr = \"1mbit\"\npacket = \"200b\"\n"), udp, Done),
         (
             "[[flows]]",
@@ -633,7 +673,11 @@ fn every_parameter_is_done_or_refused() {
     let scenario = Scenario::parse(&BASE.text(), "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.runs().unwrap_or_else(|e| panic!("{e}"));
     // Of a limit of its own and the buffer the smaller holds.
-    let above = |param: &str, value: Value| param == "limit" && matches!(value, Value::Int(n) if n >= 100);
+    let above = |param: &str, value: Value| match (param, value) {
+        ("limit", Value::Int(n)) => n >= 100,
+        ("memlimit", Value::Int(n)) => n >= 100 * 1514,
+        _ => false,
+    };
     let (mut done, mut refused, mut wrong) = (0, 0, Vec::<String>::new());
     for origin in [QdiscOrigin::Kernel, QdiscOrigin::Bpf] {
         for info in queuewright_aqm::registry() {
