@@ -49,6 +49,10 @@ fn main() {
                     defines.push("-DQW_RETUNE".to_string());
                 }
                 defines.extend(alarm(name));
+                for (list, define) in [("QW_SHAPES", "-DQW_SHAPER"), ("QW_READS_HEADERS", "-DQW_FURTHER")] {
+                    defines
+                        .extend(names(&all, list).iter().filter(|n| *n == name).map(|_| define.to_string()));
+                }
                 if schedulers.contains(name) {
                     defines.push(format!("-DQW_QUEUES=QW_{}_QUEUES", name.to_uppercase()));
                 }

@@ -33,6 +33,10 @@ struct slot {
 	__u32 flow;
 	__u8 ecn;
 	__u8 protocol;
+#ifdef QW_FURTHER
+	__u16 frame_bytes;
+	__u32 segments;
+#endif
 };
 
 struct queue {
@@ -199,6 +203,10 @@ leave(const struct at *at, struct queue *queue, int last, struct qw_packet *k)
 	k->flow = slot->flow;
 	k->ecn = slot->ecn;
 	k->protocol = slot->protocol;
+#ifdef QW_FURTHER
+	k->frame_bytes = slot->frame_bytes;
+	k->segments = slot->segments;
+#endif
 	skb = bpf_kptr_xchg(&slot->skb, 0);
 	if (last) {
 		struct slot *before = slot_of(at, slot->before);

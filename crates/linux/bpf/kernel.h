@@ -52,7 +52,7 @@ struct sk_buff {
 	__u32 hash; /* of the flow, once somebody has asked */
 	__be16 protocol;
 	__u16 network_header;
-	unsigned char *head;
+	unsigned char *head, *data;
 	char cb[48];
 } KERNEL_TYPE;
 
@@ -65,11 +65,19 @@ struct qdisc_skb_cb {
 struct iphdr {
 	__u8 tos;
 	__u8 protocol;
+	__be32 saddr, daddr;
+} KERNEL_TYPE;
+
+struct in6_addr {
+	union {
+		__be32 u6_addr32[4];
+	} in6_u;
 } KERNEL_TYPE;
 
 struct ipv6hdr {
 	__u8 flow_lbl[3];
 	__u8 nexthdr;
+	struct in6_addr saddr, daddr;
 } KERNEL_TYPE;
 
 struct gnet_stats_queue {

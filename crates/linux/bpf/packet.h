@@ -9,6 +9,7 @@
 #include "qw.h"
 
 #define ETH_P_IP 0x0800
+#define ETH_P_ARP 0x0806
 #define ETH_P_IPV6 0x86DD
 #define ETH_P_8021Q 0x8100
 #define ETH_P_8021AD 0x88A8
@@ -29,6 +30,43 @@ static __always_inline __u32 segments_of(struct sk_buff *skb)
 	return segments ? segments : 1;
 }
 
+#ifdef QW_FURTHER
+/* MurmurHash3's finaliser. */
+static __always_inline __u32 mixed(__u32 word, __u32 with)
+{
+	word ^= with;
+	word = (word ^ word >> 16) * 0x85ebca6b;
+	word = (word ^ word >> 13) * 0xc2b2ae35;
+	return word ^ word >> 16;
+}
+
+static __always_inline __u32 mixed_of(const struct in6_addr *a)
+{
+	__u32 hash = mixed(a->in6_u.u6_addr32[0], 0);
+
+	hash = mixed(a->in6_u.u6_addr32[1], hash);
+	hash = mixed(a->in6_u.u6_addr32[2], hash);
+	return mixed(a->in6_u.u6_addr32[3], hash);
+}
+
+/* What frames the IP packet, and how many there will be. */
+static __always_inline void look_further(struct sk_buff *skb,
+					 struct qw_packet *k)
+{
+	__u64 frame = (__u64)skb->head;
+
+	frame += skb->network_header;
+	frame -= (__u64)skb->data;
+	/* What is left is no pointer, and may be cut. */
+	barrier_var(frame);
+	k->frame_bytes = (__u16)frame;
+	k->segments = segments_of(skb);
+	/* ARP, which Linux's cake takes for CS7. */
+	if (__builtin_bswap16(skb->protocol) == ETH_P_ARP)
+		k->dscp = 56;
+}
+#endif
+
 /* ECN field and protocol. A VLAN's tag, in the packet or beside it, is before
  * what the kernel calls the network header. */
 static __always_inline void look(struct sk_buff *skb, struct qw_packet *k)
@@ -41,6 +79,9 @@ static __always_inline void look(struct sk_buff *skb, struct qw_packet *k)
 
 	k->ecn = QW_NOT_ECT;
 	k->protocol = 0;
+#ifdef QW_FURTHER
+	look_further(skb, k);
+#endif
 	if (protocol != ETH_P_IP && protocol != ETH_P_IPV6 &&
 	    protocol != ETH_P_8021Q && protocol != ETH_P_8021AD)
 		return;
@@ -51,11 +92,21 @@ static __always_inline void look(struct sk_buff *skb, struct qw_packet *k)
 	if (first >> 4 == 4) {
 		k->ecn = v4->tos & 3;
 		k->protocol = v4->protocol;
+#ifdef QW_FURTHER
+		k->dscp = v4->tos >> 2;
+		k->source = mixed(v4->saddr, 0);
+		k->destination = mixed(v4->daddr, 0);
+#endif
 	} else if (first >> 4 == 6) {
 		/* Traffic class: 4 bits in either byte (RFC 8200 section 3). */
 		second = v6->flow_lbl[0];
 		k->ecn = second >> 4 & 3;
 		k->protocol = v6->nexthdr;
+#ifdef QW_FURTHER
+		k->dscp = (first & 15) << 2 | second >> 6;
+		k->source = mixed_of(&v6->saddr);
+		k->destination = mixed_of(&v6->daddr);
+#endif
 	}
 }
 

@@ -199,6 +199,9 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 	bytes = (__s32)length_of(skb) +
 		at.port->overhead * (__s32)segments_of(skb);
 	k.bytes = bytes > 0 ? (__u32)bytes : 1;
+#ifdef QW_FURTHER
+	k.frame_bytes += at.port->overhead;
+#endif
 	if (settings.needs_flow)
 		k.flow = bpf_skb_get_hash(skb);
 	if (marks_by() == QW_BPF_MARKS_NONE)
@@ -238,6 +241,10 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 	slot->flow = k.flow;
 	slot->ecn = (__u8)k.ecn;
 	slot->protocol = (__u8)k.protocol;
+#ifdef QW_FURTHER
+	slot->frame_bytes = k.frame_bytes;
+	slot->segments = k.segments;
+#endif
 	old = bpf_kptr_xchg(&slot->skb, skb);
 	if (old)
 		bpf_qdisc_skb_drop(old, to_free);
@@ -308,6 +315,17 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 		/* What is known of `from` from here on clang keeps to itself. */
 		which = from;
 		barrier_var(which);
+#endif
+#ifdef QW_SHAPER
+		if (from == QW_NONE) {
+			/* Not yet: the link is idle, and saves nothing up. */
+			at.i->next_ns = now;
+			show_backlog(&at, sch);
+			sch->qstats.overlimits++;
+			bpf_qdisc_watchdog_schedule(sch,
+						    CALL(ready)(at.s, at.p), 0);
+			return 0;
+		}
 #endif
 		queue = queue_of(&at, which);
 		if (!queue)

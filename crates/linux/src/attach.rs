@@ -10,7 +10,7 @@ use crate::record::{
 };
 use crate::{Error, before, chain, front, names, netlink, own, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object};
-use queuewright_aqm::{Discipline, FRAME_BYTES, Info, Spec, Weights};
+use queuewright_aqm::{Discipline, FRAME_BYTES, Info, Spec, Value, Weights};
 use std::fs::File;
 
 /// What cannot be.
@@ -62,6 +62,7 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         // Says why it cannot be.
         objects::open(spec.info, host, "", &Settings::of(1, 1, false))?;
     }
+    writes_nothing(&spec)?;
     let index = system::device(dev)?;
     let gone = || system::device(dev).err().unwrap_or_else(|| changed(dev));
     let name = names::name_of(index).ok_or_else(gone)?;
@@ -418,6 +419,17 @@ fn pin(plan: &Plan, companion: bool, object: &mut Object, record: &mut Record) -
     Ok(())
 }
 
+/// A program of BPF cannot write into packets, as washing does.
+fn writes_nothing(spec: &Spec) -> Result<(), Error> {
+    match spec.get("wash") {
+        Some(Value::Flag(true)) => Err(Error::Input(format!(
+            "{}: wash = true: a BPF qdisc cannot set the DSCP; Queuewright's kernel module can",
+            spec.info.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Takes it off again and puts back what was there; what that was, in words.
 ///
 /// # Errors
@@ -569,6 +581,7 @@ impl LockedPort {
         let LockedPort { mut record, mut port, old, alone } = self;
         change(&mut port);
         check(&port)?;
+        writes_nothing(spec)?;
         if port.limit_packets > record.slots {
             return Err(out_of_range(
                 "limit",

@@ -25,7 +25,7 @@ fn main() {
         verifies(&only);
         let ours = [
             "codel", "pie", "titrate", "cp-aqm", "fq-codel", "santa", "dualpi2", "sfq", "fq", "hhf",
-            "fq-pie", "afq",
+            "fq-pie", "afq", "cake",
         ];
         for name in ours.into_iter().chain(header::NAMES) {
             carries(name);
@@ -229,5 +229,9 @@ fn refuses() {
     let spec = Spec::new(find("codel").expect("in the registry"));
     let gone = linux::plan("nodev", "codel", spec, linux::Port::default());
     assert!(matches!(gone, Err(linux::Error::Input(_))));
+    let mut washing = Spec::new(find("cake").expect("in the registry"));
+    washing.set("wash", Value::Flag(true)).expect("it has that");
+    let refused = linux::plan("lo", "cake", washing, linux::Port::default()).expect_err("it cannot");
+    assert!(refused.to_string().contains("cannot set the DSCP"), "{refused}");
     assert!(matches!(linux::detach("lo"), Err(linux::Error::Input(_))));
 }
