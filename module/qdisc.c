@@ -3,7 +3,8 @@
  * A discipline of aqm/ as a qdisc: one host for all of them, compiled once
  * for each with
  *	-DQW_NAME=codel -DQW_UPPER=CODEL -DQW_HEADER='"codel.h"'
- * and -DQW_SCHEDULER, -DQW_RETUNE, -DQW_ALARM, -DQW_LEARNED where they apply.
+ * and -DQW_SCHEDULER, -DQW_RETUNE, -DQW_ALARM, -DQW_LEARNED, -DQW_FURTHER,
+ * -DQW_SHAPER, -DQW_WASH where they apply.
  * What a host promises is at the top of qw.h.
  *
  * It holds packets and has no pace of its own: that is the parent's (htb, tbf,
@@ -14,6 +15,7 @@
 #include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/jhash.h>
 #include <linux/ktime.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -23,6 +25,7 @@
 #include <linux/skbuff.h>
 #include <linux/version.h>
 #include <net/inet_ecn.h>
+#include <net/dsfield.h>
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
 
@@ -66,6 +69,9 @@ struct data {
 	/* Dropped at dequeue, and not yet known to the parents. */
 	u32 untold_packets, untold_bytes;
 	struct qw_statistics stats;
+#ifdef QW_SHAPER
+	struct qdisc_watchdog watchdog; /* the discipline lets a packet go */
+#endif
 #ifdef QW_ALARM
 	struct Qdisc *sch;
 	struct hrtimer timer; /* of the discipline's ticks */
@@ -129,7 +135,54 @@ static struct qw_packet packet_of(const struct sk_buff *skb)
 		.flow = m->flow,
 		.ecn = m->ecn,
 		.protocol = m->protocol,
+#ifdef QW_FURTHER
+		.frame_bytes = (u16)skb_network_offset(skb),
+		.segments = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1,
+#endif
 	};
+}
+
+/* Hosts and DSCP of what look() has found to be an IP packet. */
+static void look_further(struct sk_buff *skb, struct qw_packet *k)
+{
+#ifdef QW_FURTHER
+	const struct ipv6hdr *v6 = ipv6_hdr(skb);
+	const struct iphdr *v4 = ip_hdr(skb);
+
+	if (skb_protocol(skb, true) == htons(ETH_P_ARP))
+		k->dscp = 56; /* CS7, as to Linux's cake */
+	if (!k->protocol)
+		return;
+	if (skb_protocol(skb, true) == htons(ETH_P_IP)) {
+		k->dscp = v4->tos >> 2;
+		k->source = jhash_1word((__force u32)v4->saddr, 0);
+		k->destination = jhash_1word((__force u32)v4->daddr, 0);
+	} else {
+		k->dscp = ipv6_get_dsfield(v6) >> 2;
+		k->source = jhash(&v6->saddr, sizeof(v6->saddr), 0);
+		k->destination = jhash(&v6->daddr, sizeof(v6->daddr), 0);
+	}
+#endif
+}
+
+/* The DSCP of a packet that is let in becomes 0. */
+static void wash(struct Qdisc *sch, struct sk_buff *skb)
+{
+#ifdef QW_WASH
+	struct data *d = qdisc_priv(sch);
+	u32 end = (u32)skb_network_offset(skb);
+
+	if (!CALL(washes)(d->p) || !kept_of(skb)->protocol)
+		return;
+	if (skb_protocol(skb, true) == htons(ETH_P_IP)) {
+		if (ip_hdr(skb)->tos >> 2 &&
+		    !skb_try_make_writable(skb, end + sizeof(struct iphdr)))
+			ipv4_change_dsfield(ip_hdr(skb), INET_ECN_MASK, 0);
+	} else if (ipv6_get_dsfield(ipv6_hdr(skb)) >> 2 &&
+		   !skb_try_make_writable(skb, end + sizeof(struct ipv6hdr))) {
+		ipv6_change_dsfield(ipv6_hdr(skb), INET_ECN_MASK, 0);
+	}
+#endif
 }
 
 /* -------------------------------------------------------- the queues --- */
@@ -194,14 +247,15 @@ static struct qw_queue see(struct Qdisc *sch, const struct sk_buff *head)
 
 /* --------------------------------------------- the one and the several --- */
 
-static struct qw_verdict offer(struct Qdisc *sch, u64 now,
-			       const struct sk_buff *skb, u32 *index)
+static struct qw_verdict offer(struct Qdisc *sch, u64 now, struct sk_buff *skb,
+			       u32 *index)
 {
 	struct data *d = qdisc_priv(sch);
 	struct qw_packet k = packet_of(skb);
 	u32 random = get_random_u32();
 
 	k.enqueue_ns = now;
+	look_further(skb, &k);
 #ifdef QW_SCHEDULER
 	struct qw_queue q = see(sch, NULL);
 	struct qw_verdict v =
@@ -378,6 +432,7 @@ static bool join(struct Qdisc *sch, u64 now, struct sk_buff *skb)
 	}
 	if (v.action == QW_MARK)
 		set_ce(sch, skb, v.reason);
+	wash(sch, skb);
 	push(sch, index, skb);
 	return true;
 }
@@ -446,6 +501,17 @@ static void tell_parents(struct Qdisc *sch)
 	d->untold_bytes = 0;
 }
 
+/* Packets wait for the discipline's own shaper. */
+static void hold(struct Qdisc *sch)
+{
+#ifdef QW_SHAPER
+	struct data *d = qdisc_priv(sch);
+
+	qdisc_qstats_overlimit(sch);
+	qdisc_watchdog_schedule_ns(&d->watchdog, CALL(ready)(d->s, d->p));
+#endif
+}
+
 static struct sk_buff *dequeue(struct Qdisc *sch)
 {
 	struct data *d = qdisc_priv(sch);
@@ -456,10 +522,12 @@ static struct sk_buff *dequeue(struct Qdisc *sch)
 		u32 index = next(sch, now);
 		struct qw_verdict v;
 
-		/* A scheduler that finds nothing though packets wait is wrong;
-		 * the packets are not lost for it. */
-		if (index >= QUEUES)
+		/* Not yet, if it has a shaper; another that finds nothing though
+		 * packets wait is wrong, and they are not lost for it. */
+		if (index >= QUEUES) {
+			hold(sch);
 			break;
+		}
 		skb = pull(sch, index, false);
 		if (!skb)
 			break;
@@ -476,7 +544,8 @@ static struct sk_buff *dequeue(struct Qdisc *sch)
 	}
 	tell_parents(sch);
 	if (!skb) {
-		nothing(d, now);
+		if (!d->packets)
+			nothing(d, now);
 		return NULL;
 	}
 	d->idle = false;
@@ -672,6 +741,9 @@ static int init(struct Qdisc *sch, struct nlattr *options,
 
 	/* First: who fails is destroyed. */
 	make_timer(sch);
+#ifdef QW_SHAPER
+	qdisc_watchdog_init(&d->watchdog, sch);
+#endif
 	d->p = kvzalloc(sizeof(PARAMS), GFP_KERNEL_ACCOUNT);
 	d->queues = kvcalloc(QUEUES, sizeof(struct fifo), GFP_KERNEL_ACCOUNT);
 	if (!d->p || !d->queues)
@@ -780,6 +852,9 @@ static void destroy(struct Qdisc *sch)
 	struct data *d = qdisc_priv(sch);
 
 	end_timer(d);
+#ifdef QW_SHAPER
+	qdisc_watchdog_cancel(&d->watchdog);
+#endif
 	kvfree(d->queues);
 	kvfree(d->s);
 	kvfree(d->p);
