@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// (name, what, scenario)
-const CASES: [(&str, &str, &str); 9] = [
+const CASES: [(&str, &str, &str); 10] = [
     (
         "a",
         "1 Gbit/s, 10 CUBIC, 50 ms, CoDel, 20 s",
@@ -74,6 +74,13 @@ const CASES: [(&str, &str, &str); 9] = [
         "[link]\nrate = \"1gbit\"\nbuffer = \"2bdp\"\n[[flows]]\ncount = 50\ncca = \"prague\"\nrtt = \"20ms\"\nstart = \"0s..1s\"\n\
          [[flows]]\ncount = 50\ncca = \"cubic\"\necn = true\nrtt = \"20ms\"\nstart = \"0s..1s\"\n\
          [queue]\ndisciplines = [\"dualpi2\"]\n[run]\nduration = \"20s\"\nwarmup = \"5s\"\nseeds = [1]\n",
+    ),
+    (
+        "i",
+        "1 Gbit/s, 1000 CUBIC of 50 hosts, 50 ms, CAKE, 20 s",
+        "[link]\nrate = \"1gbit\"\nbuffer = \"2bdp\"\n[[flows]]\ncount = 1000\ncca = \"cubic\"\nrtt = \"50ms\"\n\
+         start = \"0s..1s\"\nsource = \"1..50\"\n\
+         [queue]\ndisciplines = [\"cake\"]\n[run]\nduration = \"20s\"\nwarmup = \"5s\"\nseeds = [1]\n",
     ),
 ];
 
