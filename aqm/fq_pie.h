@@ -149,10 +149,10 @@ static inline qw_u32 qw_fq_pie_overflow(struct qw_fq_pie *s,
 	return qw_overfull(q) ? qw_fq_pie_next(s, p, now, q) : QW_NONE;
 }
 
-static inline void qw_fq_pie_evicted(struct qw_fq_pie *s,
-				     const struct qw_fq_pie_params *p,
-				     qw_u64 now, const struct qw_queue *q,
-				     const struct qw_packet *k, qw_u32 queue)
+QW_SHARED void qw_fq_pie_evicted(struct qw_fq_pie *s,
+				 const struct qw_fq_pie_params *p, qw_u64 now,
+				 const struct qw_queue *q,
+				 const struct qw_packet *k, qw_u32 queue)
 {
 	struct qw_drr_queue *f = &s->queue[queue & QW_FQ_PIE_MASK];
 

@@ -17,7 +17,7 @@ include!(concat!(env!("OUT_DIR"), "/replays.rs"));
 
 const INIT: u32 = 0;
 /// `struct operation` of bpf/replay.bpf.c.
-const BYTES: usize = 8 + 4 + 4 + 64 + 24 + 8;
+const BYTES: usize = 8 + 4 + 4 + 64 + 40 + 8;
 const CALLS: usize = 60_000;
 
 /// Senders that fill a queue each in its own way, some of whom understand ECN, and one that pauses.
@@ -47,7 +47,9 @@ fn bytes(call: Option<&Call>) -> Vec<u8> {
     long(&mut out, &[q.head_ns, q.pool.bytes, q.pool.limit_bytes, q.pool.thresholds_bytes]);
     int(&mut out, &[q.pool.ports, q.pool.congested]);
     long(&mut out, &[k.enqueue_ns]);
-    int(&mut out, &[k.bytes, k.flow, k.ecn, k.protocol, 0, 0]);
+    int(&mut out, &[k.bytes, k.flow, k.ecn, k.protocol, k.source, k.destination]);
+    [k.dscp, k.frame_bytes].iter().for_each(|v| out.extend(v.to_ne_bytes()));
+    int(&mut out, &[k.segments, 0, 0]);
     assert_eq!(out.len(), BYTES, "struct operation");
     out
 }
