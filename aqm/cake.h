@@ -204,13 +204,15 @@ static inline qw_u32 qw_cake_length(const struct qw_cake_params *p,
 	if (k->segments > 1) {
 		/* All of one length, but for what does not come out even. */
 		each = bytes / k->segments;
-		if (p->framing != QW_CAKE_RAW || p->overhead_bytes)
+		if (f.overhead_bytes)
 			each = each > k->frame_bytes ? each - k->frame_bytes :
 						       0;
 		return qw_cake_on_link(&f, each) * k->segments +
 		       bytes % k->segments;
 	}
-	if (p->framing != QW_CAKE_RAW || p->overhead_bytes)
+	/* Where the link's overhead is told it stands for the header. raw, noatm,
+	 * atm and ptm tell none (tc's q_cake.c). */
+	if (f.overhead_bytes)
 		bytes = bytes > k->frame_bytes ? bytes - k->frame_bytes : 0;
 	return qw_cake_on_link(&f, bytes);
 }
@@ -381,8 +383,10 @@ static inline void qw_cake_init(struct qw_cake *s,
 	s->peak = p->bandwidth;
 	s->next_ns = now;
 	s->failsafe_ns = now;
-	s->last_ns = now;
-	s->window_ns = now;
+	/* Linux counts from its boot: the first gap is a second, and the first window
+	 * is so long that it measures nothing. */
+	s->last_ns = now - QW_NS_PER_SEC;
+	s->window_ns = now - (1ULL << 40);
 	s->window_bytes = 0;
 	s->gap_ns = 0;
 	s->tin = 0;

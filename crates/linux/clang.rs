@@ -45,6 +45,9 @@ pub fn find(given: Option<&str>, path: &OsStr) -> Found {
 }
 
 fn has_bpf(clang: &PathBuf) -> bool {
-    let targets = Command::new(clang).arg("--print-targets").output();
+    // Variables of clang's own (CCC_OVERRIDE_OPTIONS) would have it do other things, and the caller may be root.
+    let mut command = Command::new(clang);
+    command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+    let targets = command.arg("--print-targets").output();
     targets.is_ok_and(|o| String::from_utf8_lossy(&o.stdout).lines().any(|l| l.trim().starts_with("bpf ")))
 }

@@ -201,7 +201,12 @@ fn compile(text: &str, port: &Port, to: &Path) -> Result<(), Failure> {
     }
     let info = own_info(text, port)?;
     let object = info.own.and_then(|own| own.object.as_ref()).map_or(&[][..], |declared| &declared.object);
-    std::fs::write(to, object).map_err(|e| Failure::Run(format!("{shown}: {e}")))?;
+    // A link of that name is replaced and not followed, and there is never half of it.
+    let wrong = |e: std::io::Error| Failure::Run(format!("{shown}: {e}"));
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut new = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
+    std::io::Write::write_all(&mut new, object).map_err(wrong)?;
+    new.persist(to).map_err(|e| wrong(e.error))?;
     crate::print(&format!("{shown}: {}, {} bytes\n", info.name, object.len()))
 }
 

@@ -566,10 +566,14 @@ mod tests {
             for param in info.params {
                 let value = match param.kind {
                     ParamKind::File => "policy".into(),
-                    // A default may be finer than what a file can say.
+                    // A default may be finer than what a file can say, and one of 2048b is said as 2kb.
                     _ => [param.default, param.max]
                         .map(|value| param.display(value))
                         .into_iter()
+                        .filter(|text| {
+                            let bytes = text.strip_suffix('b').and_then(|n| n.parse::<u64>().ok());
+                            bytes.is_none_or(|n| n % 1024 != 0)
+                        })
                         .find(|text| text.split_once('.').is_none_or(|(_, decimals)| decimals.len() <= 6))
                         .expect("one that a file can say"),
                 };

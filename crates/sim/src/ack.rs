@@ -98,7 +98,9 @@ impl Ack {
             new.sacks = [duplicate, blocks[0], blocks[1]];
             new.count = (count + 1).min(MAX_SACKS as u8);
         }
-        if receiver.echo() == Echo::Accurate && usize::from(new.count) < MAX_SACKS {
+        if receiver.echo() == Echo::Accurate {
+            // A third block makes room (`tcp_options_fit_accecn`).
+            new.count = new.count.min(MAX_SACKS as u8 - 1);
             new.flags |= flag::COUNTS;
             new.sacks[MAX_SACKS - 1].0 = ack.marked;
         }
@@ -110,7 +112,7 @@ impl Ack {
     pub fn asking(mut self, end: u32, number: u32) -> Ack {
         self.count = self.count.min(MAX_SACKS as u8 - 1);
         self.sacks[MAX_SACKS - 1] = (end, number);
-        self.flags = self.flags & !(flag::DUPLICATE | flag::COUNTS) | REQUEST;
+        self.flags = self.flags & !flag::DUPLICATE | REQUEST;
         self
     }
 
@@ -122,7 +124,9 @@ impl Ack {
             window_end: unpack(self.window).map_or(u32::MAX, |window| self.cum + window),
             ts: self.ts,
             flags: self.flags,
-            marked: (self.flags & flag::COUNTS != 0).then(|| self.sacks[MAX_SACKS - 1].0),
+            // Where a request is, the three bits tell it alone.
+            marked: (self.flags & (flag::COUNTS | REQUEST) == flag::COUNTS)
+                .then(|| self.sacks[MAX_SACKS - 1].0),
             sacks: &self.sacks[..usize::from(self.count)],
         }
     }

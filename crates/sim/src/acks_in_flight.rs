@@ -5,6 +5,7 @@
 //! have been overtaken: then only a request is worth waiting for.
 
 use crate::ack::{Ack, REQUEST};
+use crate::packet::flag;
 use crate::wheel::{Event, EventKind};
 use std::collections::VecDeque;
 
@@ -37,6 +38,8 @@ impl AcksInFlight {
     /// packets cross.
     pub fn departs(&mut self, ack: Ack, flow: u32, forward_hops: u32) -> Event {
         let mut event = Event::plain(ack.at, EventKind::Arrive, flow);
+        // With AccECN all that a host sends is ECN-capable (`tcp_ecn_send`).
+        event.flags = if ack.flags & flag::COUNTS != 0 { flag::ECT | flag::ECT1 } else { 0 };
         event.seq = self.send(ack);
         event.go_on(forward_hops + 1, 0);
         event

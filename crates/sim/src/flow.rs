@@ -207,7 +207,7 @@ impl Flow {
                     receiver: Receiver::new(
                         rules,
                         spec.base_rtt_ns,
-                        match l4s {
+                        match l4s && rules.autotunes {
                             true => Echo::Accurate,
                             false => Echo::of_dctcp(cca.needs_ecn()),
                         },

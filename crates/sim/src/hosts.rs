@@ -13,7 +13,7 @@ use crate::flow::{Endpoints, Flow, ReversePath, segments_of};
 use crate::forward_path::{BARE, Delivery, ForwardPath};
 use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, flag};
-use crate::receiver::Receiver;
+use crate::receiver::{Echo, Receiver};
 use crate::sender::{Burst, Sender};
 use crate::wheel::Wheel;
 use queuewright_scenario::packet::MSS;
@@ -307,7 +307,9 @@ impl Flow {
     /// The sender works in its ACKs, timers and pacing gaps up to `now`. How many ACKs that were.
     #[inline]
     fn send(&mut self, index: u32, now: u64, bench: &mut Scratch, wheel: &mut Wheel) -> usize {
-        let Endpoints::Tcp { sender, segments, last_bytes, awaited, .. } = &mut self.ends else { return 0 };
+        let Endpoints::Tcp { sender, receiver, segments, last_bytes, awaited } = &mut self.ends else {
+            return 0;
+        };
         let (up, out) = (&mut self.up, &mut bench.out);
         let opens = self.client.is_none();
         let mut done = 0;
@@ -328,7 +330,11 @@ impl Flow {
                     if self.connected_ns == 0 {
                         self.connected_ns = at;
                     }
-                    if sender.on_established(at, ack.ts, out) && opens {
+                    let opened = sender.on_established(at, ack.ts, out);
+                    if !sender.counts_marks() && receiver.echo() == Echo::Accurate {
+                        receiver.without_ecn();
+                    }
+                    if opened && opens {
                         // Before the data goes the ACK of the SYN's answer.
                         out.insert(0, bare(sender));
                     }

@@ -15,7 +15,7 @@ pub mod flag {
     pub const CE: u8 = 8;
     /// The sender can be told by CE.
     pub const ECT: u8 = 16;
-    /// On an ACK: AccECN's option tells how many packets were marked, in place of the last SACK block (RFC 9768 section 3.2.3).
+    /// On an ACK: it is of AccECN, whose option takes the place of the last SACK block (RFC 9768 section 3.2.3).
     pub const COUNTS: u8 = 16;
     /// It is a datagram of UDP, not a segment of TCP.
     pub const UDP: u8 = 32;

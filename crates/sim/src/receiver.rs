@@ -32,39 +32,29 @@ impl Echo {
 pub struct Counted {
     /// The ECN field of the last packet, as flags.
     field: u8,
-    /// Packets that were marked, and how many of those no ACK has told.
+    /// Packets that were marked.
     pub marks: u32,
-    untold: u32,
 }
 
 impl Default for Counted {
     fn default() -> Counted {
         // What ends the handshake is ECN-capable, too.
-        Counted { field: flag::ECT | flag::ECT1, marks: 0, untold: 0 }
+        Counted { field: flag::ECT | flag::ECT1, marks: 0 }
     }
 }
 
 impl Counted {
-    /// A packet with these flags comes: must the ACK go at once? Where the ECN field changes (RFC 9768 section 3.2.2.5.1), and where no more
-    /// could be told.
+    /// A packet with these flags comes: must the ACK go at once? Where the ECN field changes (RFC 9768 section 3.2.2.5.1).
     pub fn see(&mut self, flags: u8) -> bool {
-        let full = self.untold >= MOST_UNTOLD;
         let ce = flags & flag::CE != 0;
         self.marks = self.marks.wrapping_add(ce.into());
-        self.untold += u32::from(ce);
         let field = if ce { flag::CE } else { flags & (flag::ECT | flag::ECT1) };
-        std::mem::replace(&mut self.field, field) != field || full
-    }
-
-    /// An ACK tells of them: its bits.
-    pub fn tell(&mut self) -> u8 {
-        self.untold = 0;
-        ace(self.marks)
+        std::mem::replace(&mut self.field, field) != field
     }
 }
 
-/// So many marks that no ACK has told yet call for one at once: three bits tell no more (`TCP_ACCECN_ACE_MAX_DELTA`).
-pub const MOST_UNTOLD: u32 = 7;
+/// How many marks three bits tell (`TCP_ACCECN_CEP_ACE_MASK`).
+pub const MOST_TOLD: u32 = 7;
 
 /// An acknowledgement to send.
 #[derive(Debug, Clone, Copy)]
@@ -210,6 +200,11 @@ impl Receiver {
     pub fn begins(&mut self, at: i64) {
         self.window.since = at;
         self.data_ns = at;
+    }
+
+    /// Its sender has given up ECN (`tcp_ecn_clear_syn`).
+    pub fn without_ecn(&mut self) {
+        self.echo = Echo::Classic;
     }
 
     /// How it tells of marks.
@@ -793,7 +788,7 @@ impl Receiver {
         self.compressed = 0;
         self.reopens = false;
         let flags = match self.echo {
-            Echo::Accurate => self.counted.tell(),
+            Echo::Accurate => ace(self.counted.marks),
             _ if self.ece => flag::ECE,
             _ => 0,
         };

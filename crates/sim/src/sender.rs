@@ -14,7 +14,7 @@ mod transmit;
 
 use crate::info::{Info, Inner};
 use crate::packet::{MAX_SACKS, ace, flag};
-use crate::receiver::MOST_UNTOLD;
+use crate::receiver::MOST_TOLD;
 use crate::scoreboard::{EVER_RETRANS, Scoreboard};
 use crate::stamps::Stamps;
 use queuewright_cca::{Cca, Clock, Conn, Fault, Flavour, GSO_MAX_SIZE, HZ, Hosted, Kind, RateSample, Wants};
@@ -446,8 +446,8 @@ impl Sender {
         let cca = Cca::unopened(s.cca, s.rules.flavour, &mut conn);
         let samples_rate = cca.has_cong_control();
         let wants = cca.wants();
-        let accurate = s.l4s;
-        Sender {
+        let accurate = s.l4s && s.rules.autotunes;
+        let mut sender = Sender {
             board: Scoreboard::new(samples_rate),
             cca,
             kind: s.cca,
@@ -545,10 +545,10 @@ impl Sender {
             ecn: s.ecn,
             ect: flag::ECT | if s.l4s { flag::ECT1 } else { 0 },
             queue_cwr: false,
-            accurate,
-            plain_flags: if accurate { ace(0) } else { 0 },
-            plain_mask: flag::DSACK | if accurate { flag::ACE } else { flag::ECE },
-            plain_most: if accurate { MOST_UNTOLD } else { u32::MAX },
+            accurate: false,
+            plain_flags: 0,
+            plain_mask: 0,
+            plain_most: 0,
             ce_told: 0,
             ce_grew: false,
             measure_from_ns: s.warmup_ns,
@@ -557,7 +557,22 @@ impl Sender {
             resent: 0,
             dsack_dups: 0,
             conn,
-        }
+        };
+        sender.hears_marks(accurate);
+        sender
+    }
+
+    /// Does it expect a receiver with AccECN?
+    pub fn counts_marks(&self) -> bool {
+        self.accurate
+    }
+
+    /// What ACKs say of marks from now on.
+    pub(super) fn hears_marks(&mut self, accurate: bool) {
+        self.accurate = accurate;
+        self.plain_flags = if accurate { ace(0) } else { 0 };
+        self.plain_mask = flag::DSACK | if accurate { flag::ACE } else { flag::ECE };
+        self.plain_most = if accurate { MOST_TOLD } else { u32::MAX };
     }
 
     /// Does its congestion control draw at random?

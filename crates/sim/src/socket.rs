@@ -917,10 +917,7 @@ impl Socket {
         let window = self.tell_window();
         let mut ack = Ack::new(next, &[]);
         ack.window_end = next + window;
-        if self.echo == Echo::Accurate {
-            self.counted.tell();
-            ack.marked = self.counted.marks;
-        }
+        ack.marked = self.counted.marks;
         (ack.ts, ack.ece, ack.dsack) = (self.ts_recent, self.demand_cwr, self.dsack.is_some());
         for (slot, &block) in ack.blocks.iter_mut().zip(self.dsack.iter().chain(self.blocks.get())) {
             *slot = block;

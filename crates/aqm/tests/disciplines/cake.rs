@@ -177,7 +177,11 @@ fn lengths_are_those_of_the_link() {
         // As it is, with Ethernet's header of 14.
         (&[], 1500, 1514),
         (&[], 40, 54),
-        (&[framing("noatm")], 1500, 1500),
+        // How the link cuts up packets, and nothing of headers.
+        (&[framing("noatm")], 1500, 1514),
+        (&[framing("atm")], 40, 106),
+        (&[framing("ptm")], 1500, 1514 + 24),
+        (&[framing("noatm"), size("overhead", 4)], 1500, 1504),
         (&[size("overhead", 18)], 1500, 1518),
         (&[framing("pppoe-llcsnap")], 1500, 33 * 53),
         (&[framing("pppoe-vcmux")], 1500, 32 * 53),

@@ -3,7 +3,7 @@
 use super::{AckFlags, AckView, Burst, RateDraft, Resend, Sender, Timer};
 use crate::jiffies::timestamp;
 use crate::packet::{MAX_SACKS, ace, flag, newly_marked};
-use crate::receiver::MOST_UNTOLD;
+use crate::receiver::MOST_TOLD;
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, LOST, RETRANS, SACKED};
 use queuewright_cca::{CaState, Cca, Kind, RateSample};
 
@@ -34,9 +34,10 @@ impl Sender {
         if self.syn_retransmits > 1 && !first {
             self.conn.cwnd = 1;
         }
-        // A SYN that is sent again asks for no ECN (`tcp_ecn_clear_syn`); the answer to the first may come late.
-        if self.syn_retransmits > 0 && !first && self.rules.undo {
+        // A SYN that is sent again asks for no ECN (`tcp_ecn_clear_syn`), for AccECN a second time; the answer to the first may come late.
+        if self.syn_retransmits > u32::from(self.accurate) && !first && self.rules.undo {
             self.ecn = false;
+            self.hears_marks(false);
             if self.kind.needs_ecn() {
                 self.kind = Kind::NewReno;
             }
@@ -338,7 +339,12 @@ impl Sender {
         if !self.ecn {
             return;
         }
-        let marked = if self.accurate { self.newly_marked(ack, delivered) } else { delivered };
+        let marked = match self.accurate {
+            // It may be one that another has overtaken.
+            true if !(flags.una_advanced | flags.data_sacked) => 0,
+            true => self.newly_marked(ack, delivered),
+            false => delivered,
+        };
         self.conn.delivered_ce = self.conn.delivered_ce.wrapping_add(marked);
         if self.accurate {
             flags.ece = marked > 0;
@@ -364,7 +370,7 @@ impl Sender {
             }
             None => 0,
         };
-        if delivered <= MOST_UNTOLD {
+        if delivered <= MOST_TOLD {
             return least;
         }
         let most = delivered - (delivered.wrapping_sub(least) & 7);

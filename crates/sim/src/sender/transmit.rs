@@ -22,7 +22,8 @@ impl Sender {
         }
         self.syn_sent_ns = now;
         self.set_timer_in(Timer::Rto, now, self.rto_us.into());
-        out.push(Burst { seq: 0, count: 1, flags: flag::SYN | self.always_ect() });
+        let ect = if self.kind.needs_ecn() { self.ect } else { 0 };
+        out.push(Burst { seq: 0, count: 1, flags: flag::SYN | ect });
     }
 
     /// The application writes so many segments more.
