@@ -329,12 +329,13 @@ class Flows(TypedDict, total=False):
             `"cs3"`, `"af31"`, `"af32"`, `"af33"`, `"cs4"`, `"af41"`, `"af42"`, `"af43"`, `"cs5"`, `"va"`,
             `"ef"`, `"cs6"`, `"cs7"`, or whole number, 0 to 63 (without it: `"cs0"`): codepoint of the packets
             (RFC 2474), by its [name](#hosts-and-dscp) or as a number, and of acknowledgements; `cake` reads
-            it. Not with --engine linux: its flows are all of one host, without a DSCP
+            it
         source: whole number, range, 1 to 65535 (without it: one for each flow): numbers of the
             [hosts](#hosts-and-dscp) that packets come from, dealt to the flows in turn; `cake` reads them.
-            Not with --engine linux: its flows are all of one host, without a DSCP
+            With --engine linux not all of it: flows of one source have the same `rtt`, `ecn`,
+            `initial_window` and buffers
         destination: whole number, range, 1 to 65535 (without it: one for each flow): of those that they go
-            to, likewise. Not with --engine linux: its flows are all of one host, without a DSCP
+            to, likewise
         packet: size, 29b to 1500b (without it: `"1500b"`): UDP: IP length of each packet. With --engine linux
             not all of it: its datagrams carry a stamp: at least 44b
     """
