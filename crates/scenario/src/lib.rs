@@ -54,6 +54,7 @@ mod random;
 mod rate;
 mod read;
 mod renamed;
+mod replace;
 mod requests;
 mod rows;
 mod schema;

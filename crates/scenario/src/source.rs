@@ -9,9 +9,7 @@ use crate::flow::{FlowSpec, Traffic};
 use crate::model::{Flows, InitialWindow, TrafficModel};
 use crate::random::{Draws, draw, exponential, stream};
 use crate::sizes::Sizes;
-use crate::spec::RunSpec;
 use crate::streams::{FlowTemplate, Streams, first_window};
-use queuewright_cca::Kind;
 use serde::{Deserialize, Serialize};
 
 /// A `[[flows]]` entry whose flows come and go: what they are drawn from.
@@ -243,39 +241,5 @@ fn resize(flow: &mut FlowSpec, window: Option<InitialWindow>, bytes: u64) {
     if let Traffic::Tcp { size_bytes, initial_window, .. } = &mut flow.traffic {
         *size_bytes = Some(bytes);
         *initial_window = window.map(|w| first_window(w, Some(bytes)));
-    }
-}
-
-impl RunSpec {
-    /// Gives all flows of one congestion control another one, such as a Rust type of a program's own
-    /// ([`Kind::of`](queuewright_cca::Kind::of)), and their groups its name. What the other needs of ECN they negotiate.
-    pub fn replace_control(&mut self, from: Kind, to: Kind) {
-        let of_flow = |traffic: &mut Traffic| {
-            if let Traffic::Tcp { cca, ecn, l4s, .. } = traffic
-                && *cca == from
-            {
-                *cca = to;
-                (*ecn, *l4s) = (*ecn || to.needs_ecn(), *l4s || to.info().ect1);
-            }
-        };
-        self.flows.iter_mut().for_each(|flow| of_flow(&mut flow.traffic));
-        for source in &mut self.sources {
-            match &mut source.arrival {
-                ArrivalProcess::Sessions { first, .. } => {
-                    first.iter_mut().for_each(|flow| of_flow(&mut flow.traffic));
-                }
-                ArrivalProcess::Arrivals { each, .. } | ArrivalProcess::Pages { each, .. } => {
-                    if let TrafficModel::Tcp { ccas, ecn, l4s, .. } = &mut each.traffic {
-                        for (kind, _) in ccas.iter_mut().filter(|(kind, _)| *kind == from) {
-                            *kind = to;
-                            (*ecn, *l4s) = (*ecn || to.needs_ecn(), *l4s || to.info().ect1);
-                        }
-                    }
-                }
-            }
-        }
-        for group in self.groups.iter_mut().filter(|group| group.cca == from.name()) {
-            group.cca = to.name().into();
-        }
     }
 }

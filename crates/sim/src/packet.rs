@@ -35,6 +35,9 @@ pub mod flag {
     pub const ECT1: u8 = 128;
 }
 
+/// How many marks three bits tell (`TCP_ACCECN_CEP_ACE_MASK`).
+pub const MOST_TOLD: u32 = 7;
+
 /// Packets that were marked, as [`flag::ACE`] begins to count them (RFC 9768 section 3.2.1).
 const ACE_BEGIN: u32 = 5;
 

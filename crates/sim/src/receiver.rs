@@ -53,9 +53,6 @@ impl Counted {
     }
 }
 
-/// How many marks three bits tell (`TCP_ACCECN_CEP_ACE_MASK`).
-pub const MOST_TOLD: u32 = 7;
-
 /// An acknowledgement to send.
 #[derive(Debug, Clone, Copy)]
 pub struct AckOut {

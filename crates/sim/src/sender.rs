@@ -13,8 +13,7 @@ mod timers;
 mod transmit;
 
 use crate::info::{Info, Inner};
-use crate::packet::{MAX_SACKS, ace, flag};
-use crate::receiver::MOST_TOLD;
+use crate::packet::{MAX_SACKS, MOST_TOLD, ace, flag};
 use crate::scoreboard::{EVER_RETRANS, Scoreboard};
 use crate::stamps::Stamps;
 use queuewright_cca::{Cca, Clock, Conn, Fault, Flavour, GSO_MAX_SIZE, HZ, Hosted, Kind, RateSample, Wants};

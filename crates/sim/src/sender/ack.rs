@@ -2,8 +2,7 @@
 
 use super::{AckFlags, AckView, Burst, RateDraft, Resend, Sender, Timer};
 use crate::jiffies::timestamp;
-use crate::packet::{MAX_SACKS, ace, flag, newly_marked};
-use crate::receiver::MOST_TOLD;
+use crate::packet::{MAX_SACKS, MOST_TOLD, ace, flag, newly_marked};
 use crate::scoreboard::{ENDS_BUFFER, EVER_RETRANS, LOST, RETRANS, SACKED};
 use queuewright_cca::{CaState, Cca, Kind, RateSample};
 
