@@ -16,6 +16,7 @@ mod headers;
 mod hosted;
 mod htcp;
 mod illinois;
+mod keyed;
 mod ledbat;
 mod newreno;
 pub mod own;

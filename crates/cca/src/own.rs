@@ -3,10 +3,10 @@
 //! Naming a file runs what is in it, with the rights of whoever names it.
 
 use crate::hosted::{ECT1, NEEDS_ECN, Table};
+use crate::keyed::keyed;
 use crate::{Info, Kind};
 use queuewright_own::{Form, defines, lower, text, upper};
 pub use queuewright_own::{MAX_BYTES, is_file};
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 include!(concat!(env!("OUT_DIR"), "/headers.rs"));
@@ -58,31 +58,7 @@ impl Mine {
     }
 }
 
-impl PartialEq for Mine {
-    fn eq(&self, other: &Mine) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Mine {}
-
-impl Hash for Mine {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key().hash(state);
-    }
-}
-
-impl PartialOrd for Mine {
-    fn partial_cmp(&self, other: &Mine) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Mine {
-    fn cmp(&self, other: &Mine) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
-    }
-}
+keyed!(Mine);
 
 /// Is what is in the file meant to be a congestion control? Another is a discipline.
 pub fn is_control(path: &str, text: &str) -> bool {

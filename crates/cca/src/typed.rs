@@ -2,10 +2,10 @@
 
 use crate::control::Control;
 use crate::hosted::{Lost, Wants};
+use crate::keyed::keyed;
 use crate::{CaState, Clock, Conn, Event, Flavour, Info, RateSample};
 use std::any::TypeId;
 use std::fmt::Debug;
-use std::hash::{Hash, Hasher};
 
 /// Which type it is ([`Kind::of`](crate::Kind::of)).
 #[derive(Debug, Clone, Copy)]
@@ -37,31 +37,7 @@ impl Typed {
     }
 }
 
-impl PartialEq for Typed {
-    fn eq(&self, other: &Typed) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Typed {}
-
-impl Hash for Typed {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key().hash(state);
-    }
-}
-
-impl PartialOrd for Typed {
-    fn partial_cmp(&self, other: &Typed) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Typed {
-    fn cmp(&self, other: &Typed) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
-    }
-}
+keyed!(Typed);
 
 /// A [`Control`] of any type. What calls it is not known when the program is compiled, so that each call is an indirect one: of these controls
 /// alone.

@@ -355,10 +355,10 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             words += &format!(" {} {}", word("diffserv"), word("isolation"));
             words += &format!(" rtt {}us", of.whole("rtt", 1000, "microseconds")?);
             words += &match (word("framing"), of.int("overhead")) {
-                ("raw", 0) => " raw".into(),
+                // To tc an overhead, also of 0, stands for the header: none is told where none is meant.
+                (keyword, 0) => format!(" {keyword}"),
                 ("raw", bytes) => format!(" noatm overhead {bytes}"),
                 (cells @ ("noatm" | "atm" | "ptm"), bytes) => format!(" {cells} overhead {bytes}"),
-                (keyword, 0) => format!(" {keyword}"),
                 _ => return Err((Some("overhead"), "to tc this keyword is one of its own".into())),
             };
             if of.int("mpu") > 0 {
@@ -530,19 +530,39 @@ mod tests {
     use queuewright_aqm::registry;
     use queuewright_scenario::Scenario;
 
+    fn of(discipline: &str) -> Result<Qdisc, Refused> {
+        let text = format!(
+            "[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+             [queue]\ndisciplines = [{discipline}]\n[run]\nduration = \"1s\"\n"
+        );
+        let runs = Scenario::parse(&text, discipline, "".as_ref()).and_then(|s| s.runs());
+        qdisc(&runs.unwrap_or_else(|e| panic!("{e}"))[0].ports[0], QdiscOrigin::Kernel)
+    }
+
     #[test]
     fn what_the_kernel_is_known_to_have_is_the_kernels() {
         for info in registry() {
-            let name = info.name;
-            let text = format!(
-                "[link]\nrate = \"10mbit\"\nbuffer = \"100p\"\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
-                 [queue]\ndisciplines = [\"{name}\"]\n[run]\nduration = \"1s\"\n"
-            );
-            let runs = Scenario::parse(&text, name, "".as_ref()).and_then(|s| s.runs());
-            let port = &runs.unwrap_or_else(|e| panic!("{e}"))[0].ports[0];
-            let found = qdisc(port, QdiscOrigin::Kernel);
-            assert_eq!(found.is_ok_and(|q| !q.ours), KNOWN.contains(&name), "{name}");
+            let found = of(&format!("{:?}", info.name));
+            assert_eq!(found.is_ok_and(|q| !q.ours), KNOWN.contains(&info.name), "{}", info.name);
         }
         assert!(KNOWN.iter().all(|name| queuewright_aqm::find(name).is_some()));
+    }
+
+    /// tc's q_cake.c tells the kernel of an overhead, and to take the header off, for every number that is given.
+    #[test]
+    fn cake_is_told_of_an_overhead_only_where_there_is_one() {
+        for (framing, overhead, words) in [
+            ("raw", 0, " raw "),
+            ("raw", 18, " noatm overhead 18 "),
+            ("atm", 0, " atm "),
+            ("ptm", 0, " ptm "),
+            ("noatm", 4, " noatm overhead 4 "),
+            ("pppoe-ptm", 0, " pppoe-ptm "),
+        ] {
+            let overhead = if overhead > 0 { format!(", overhead = \"{overhead}b\"") } else { String::new() };
+            let told = of(&format!("{{ name = \"cake\", framing = \"{framing}\"{overhead} }}")).map(|q| q.words);
+            let told = told.expect("tc has it");
+            assert!(told.contains(words) && told.contains("overhead") == !overhead.is_empty(), "{framing}: {told}");
+        }
     }
 }

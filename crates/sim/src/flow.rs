@@ -202,15 +202,16 @@ impl Flow {
                 if segments.is_some() && client.is_none() && !is_probe(run, spec.group) {
                     sender.ends_with_fin();
                 }
+                let echo = match sender.counts_marks() {
+                    true => Echo::Accurate,
+                    false => Echo::of_dctcp(cca.needs_ecn()),
+                };
                 let ends = Endpoints::Tcp {
                     sender,
                     receiver: Receiver::new(
                         rules,
                         spec.base_rtt_ns,
-                        match l4s && rules.autotunes {
-                            true => Echo::Accurate,
-                            false => Echo::of_dctcp(cca.needs_ecn()),
-                        },
+                        echo,
                         OVERHEAD,
                         spec.send_buffer.rmem_bytes(),
                     ),

@@ -23,6 +23,9 @@ pub fn dropped_of(ports: &[Port], index: u32) -> u64 {
 /// Tells the ports on a flow's way what its packets say there; its acknowledgements come from the host that they went to. A port that
 /// washes leaves no DSCP to those behind it.
 pub fn tell_headers(ports: &mut [Port], index: u32, flow: &FlowSpec) {
+    if !ports.iter().any(|port| port.reads_headers) {
+        return;
+    }
     let HeaderSpec { source, destination, dscp } = flow.header;
     for (path, source, destination) in
         [(&flow.path, source, destination), (&flow.reverse_path, destination, source)]
@@ -275,7 +278,7 @@ impl Port {
     /// What packets of the flow at an index say here.
     fn set_header(&mut self, index: u32, header: Header) {
         let at = index as usize;
-        if !self.reads_headers || (header == Header::default() && at >= self.headers.len()) {
+        if header == Header::default() && at >= self.headers.len() {
             return;
         }
         if self.headers.len() <= at {

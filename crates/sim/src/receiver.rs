@@ -149,7 +149,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver of a path with the given base RTT (ns). `overhead`: what a segment's buffer takes beside its payload, `most`: what all that wait may take (bytes).
+    /// A receiver of a path with the given base RTT (ns). `overhead`: what a segment's buffer takes beside its payload, `most`: what all
+    /// that wait may take (bytes).
     pub fn new(
         rules: &'static StackRules,
         base_rtt_ns: u64,

@@ -445,7 +445,7 @@ impl Sender {
         let cca = Cca::unopened(s.cca, s.rules.flavour, &mut conn);
         let samples_rate = cca.has_cong_control();
         let wants = cca.wants();
-        let accurate = s.l4s && s.rules.autotunes;
+        let accurate = s.ecn && s.l4s && s.rules.autotunes;
         let mut sender = Sender {
             board: Scoreboard::new(samples_rate),
             cca,

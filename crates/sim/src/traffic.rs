@@ -232,7 +232,6 @@ impl Traffic {
         let name = identity.hashed();
         self.flows[transfer.flow.group as usize] += 1;
         let flow = Flow::new(identity, &transfer.flow, net.spec);
-        let spec = transfer.flow.clone();
         let slot = Slot { source, transfer, name, done: false, gone: false };
         let forward = flow.forward(net.channels);
         let index = match self.free.pop() {
@@ -255,7 +254,7 @@ impl Traffic {
         for port in net.ports.iter_mut() {
             port.flow_begins(index, name, forward_hops, is_probe(net.spec, group));
         }
-        tell_headers(net.ports, index, &spec);
+        tell_headers(net.ports, index, &self.slots[(index - self.first) as usize].transfer.flow);
         let flow = &mut net.flows[index as usize];
         if let Endpoints::Udp { .. } = flow.ends {
             if !flow.schedule_udp(index, flow.start_ns, net.wheel) {

@@ -309,6 +309,12 @@ fn hosts_share_alike_where_they_are_told_apart() {
     assert_eq!(order, (0..50).collect::<Vec<_>>());
 }
 
+/// A variable by its name.
+fn shown(cake: &Discipline, name: &str) -> f64 {
+    let at = cake.probes().iter().position(|p| p.name == name);
+    cake.probe(at.expect("it is shown"))
+}
+
 /// How many of `flows` random flows find their set of eight full: of a set it is what Poisson's law with this mean has beyond eight.
 fn beyond_eight(flows: u32) -> f64 {
     let mean = f64::from(flows) / 128.0;
@@ -333,8 +339,7 @@ fn flows_share_queues_as_seldom_as_sets_of_eight_let_them() {
                 let (_, queue) = cake.enqueue_to(0, &Queue::default(), &packet, 0);
                 used[queue as usize] += 1;
             }
-            let counted = cake.probes().iter().position(|p| p.name == "collisions").map(|i| cake.probe(i));
-            collisions += counted.expect("it is shown");
+            collisions += shown(&cake, "collisions");
             shared += used.iter().map(|n| u32::max(*n, 1) - 1).sum::<u32>();
         }
         let mean = collisions / runs as f64;
@@ -415,6 +420,18 @@ fn the_limit_follows_from_rate_and_rtt() {
     }
 }
 
+/// What may go up to `at` goes, from `next` on: when it is to be asked again.
+fn sends(host: &mut Host, mut next: u64, at: u64) -> u64 {
+    while next <= at {
+        match host.transmit(next, |_| {}) {
+            Some(_) => {}
+            None if host.queue.packets > 0 => next = next.max(host.discipline.ready()),
+            None => break,
+        }
+    }
+    next.max(at)
+}
+
 /// sch_cake: with `ingress` what is dropped counts as sent, but two thirds of the rate are delivered in any case.
 #[test]
 fn drops_count_as_sent_with_ingress() {
@@ -430,14 +447,7 @@ fn drops_count_as_sent_with_ingress() {
             // Twice what may pass.
             host.arrive(at, 1000, 0, 0);
             at += MS / 2;
-            while next <= at {
-                match host.transmit(next, |_| {}) {
-                    Some(_) => {}
-                    None if host.queue.packets > 0 => next = next.max(host.discipline.ready()),
-                    None => break,
-                }
-            }
-            next = next.max(at);
+            next = sends(&mut host, next, at);
         }
         host.sent as f64 * 8_000.0 / 20.0 / 8e6
     };
@@ -485,17 +495,9 @@ fn the_rate_follows_the_link_before() {
     while at < 30 * SECOND {
         host.arrive(at, 1250, (dice.roll() % 4) as u32, 0);
         at += 500_000 * 4 / 5 + dice.roll() % 200_000;
-        while next <= at {
-            match host.transmit(next, |_| {}) {
-                Some(_) => {}
-                None if host.queue.packets > 0 => next = next.max(host.discipline.ready()),
-                None => break,
-            }
-        }
-        next = next.max(at);
+        next = sends(&mut host, next, at);
     }
-    let shown = host.discipline.probes().iter().position(|p| p.name == "bandwidth");
-    let mbit = host.discipline.probe(shown.expect("it is shown"));
+    let mbit = shown(&host.discipline, "bandwidth");
     // Windows of a few packets vary, and the highest weigh most.
     assert!((18.0..24.0).contains(&mbit), "{mbit}");
 }

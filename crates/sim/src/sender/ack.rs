@@ -318,9 +318,6 @@ impl Sender {
         flags: &mut AckFlags,
         out: &mut Vec<Burst>,
     ) {
-        if self.accurate {
-            self.count_marks(ack, 0, flags);
-        }
         if self.wants.in_ack_event {
             self.cca.in_ack_event(&mut self.conn, now);
         }
@@ -335,17 +332,13 @@ impl Sender {
 
     /// What an ACK that says that so many segments were delivered says of marks.
     fn count_marks(&mut self, ack: &AckView<'_>, delivered: u32, flags: &mut AckFlags) {
-        if !self.ecn {
-            return;
-        }
-        let marked = match self.accurate {
-            // It may be one that another has overtaken.
-            true if !(flags.una_advanced | flags.data_sacked) => 0,
-            true => self.newly_marked(ack, delivered),
-            false => delivered,
-        };
-        self.conn.delivered_ce = self.conn.delivered_ce.wrapping_add(marked);
-        if self.accurate {
+        if !self.accurate {
+            let marked = if self.ecn { delivered } else { 0 };
+            self.conn.delivered_ce = self.conn.delivered_ce.wrapping_add(marked);
+        } else if flags.una_advanced | flags.data_sacked {
+            // Else it may be one that another has overtaken.
+            let marked = self.newly_marked(ack, delivered);
+            self.conn.delivered_ce = self.conn.delivered_ce.wrapping_add(marked);
             flags.ece = marked > 0;
             // Until an ACK tells of segments without marks alone the option is looked at each time.
             self.plain_flags = ace(self.conn.delivered_ce) | if self.ce_grew { flag::DSACK } else { 0 };

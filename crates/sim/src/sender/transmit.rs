@@ -70,7 +70,7 @@ impl Sender {
     /// sections 6.1.1 and 6.1.5 allow: no SYN, no ACK without data, no retransmission (`tcp_ca_needs_ecn`).
     #[inline]
     pub(crate) fn always_ect(&self) -> u8 {
-        if self.kind.needs_ecn() || (self.accurate && self.ecn) { self.ect } else { 0 }
+        if self.kind.needs_ecn() || self.accurate { self.ect } else { 0 }
     }
 
     /// [`StackRules::closes`](super::StackRules::closes)
