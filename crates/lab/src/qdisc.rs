@@ -560,9 +560,13 @@ mod tests {
             ("pppoe-ptm", 0, " pppoe-ptm "),
         ] {
             let overhead = if overhead > 0 { format!(", overhead = \"{overhead}b\"") } else { String::new() };
-            let told = of(&format!("{{ name = \"cake\", framing = \"{framing}\"{overhead} }}")).map(|q| q.words);
+            let told =
+                of(&format!("{{ name = \"cake\", framing = \"{framing}\"{overhead} }}")).map(|q| q.words);
             let told = told.expect("tc has it");
-            assert!(told.contains(words) && told.contains("overhead") == !overhead.is_empty(), "{framing}: {told}");
+            assert!(
+                told.contains(words) && told.contains("overhead") == !overhead.is_empty(),
+                "{framing}: {told}"
+            );
         }
     }
 }
