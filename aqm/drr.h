@@ -38,6 +38,23 @@ struct qw_drr {
 	qw_u32 all_age; /* a new one found empty is old then, also as the only one */
 };
 
+static inline void qw_drr_init(struct qw_drr *d, qw_u32 all_age)
+{
+	d->fresh.head = 0;
+	d->fresh.tail = 0;
+	d->old.head = 0;
+	d->old.tail = 0;
+	d->active = 0;
+	d->all_age = all_age;
+}
+
+/* A flow's queue of so many: the hash's upper bits choose (Linux's
+ * reciprocal_scale()). */
+static inline qw_u32 qw_drr_queue_of(qw_u32 flow, qw_u32 queues)
+{
+	return (qw_u32)(((qw_u64)flow * queues) >> 32);
+}
+
 /* The array of queues has mask + 1 of them, a power of two: the mask tells the
  * BPF verifier what an index cannot be. */
 static inline void qw_drr_append(struct qw_drr_queue *q, qw_u32 mask,
@@ -57,6 +74,19 @@ static inline void qw_drr_pop(struct qw_drr_queue *q, qw_u32 mask,
 	l->head = q[(l->head - 1) & mask].next;
 	if (!l->head)
 		l->tail = 0;
+}
+
+/* A queue in no list becomes an old one, with this deficit. */
+QW_SHARED void qw_drr_begin_old(struct qw_drr *d, struct qw_drr_queue *q,
+				qw_u32 mask, qw_u32 index, qw_s32 deficit)
+{
+	struct qw_drr_queue *f = &q[index & mask];
+
+	if (f->list != QW_DRR_UNLISTED)
+		return;
+	f->list = QW_DRR_OLD;
+	f->deficit = deficit;
+	qw_drr_append(q, mask, &d->old, index);
 }
 
 /* A packet joins; a queue in no list becomes a new one, with this deficit. */
@@ -112,6 +142,12 @@ static inline qw_u32 qw_drr_lacks(const struct qw_drr_queue *f, qw_u32 quantum)
 	return f->deficit > 0 ? 1 : (qw_u32)-f->deficit / quantum + 1;
 }
 
+/* The list whose first queue has the turn. */
+static inline struct qw_drr_list *qw_drr_served(struct qw_drr *d)
+{
+	return d->fresh.head ? &d->fresh : &d->old;
+}
+
 /* RFC 8290 section 4.2, one turn: new queues first; one whose deficit is spent
  * gets a quantum and goes to the end of the old ones; a new one found empty goes
  * there too, so that it cannot be new again at once, unless there are none
@@ -124,7 +160,7 @@ QW_SHARED qw_u32 qw_drr_turn(struct qw_drr *d, struct qw_drr_queue *q,
 			     qw_u32 mask, qw_u32 quantum,
 			     struct qw_drr_search *t)
 {
-	struct qw_drr_list *l = d->fresh.head ? &d->fresh : &d->old;
+	struct qw_drr_list *l = qw_drr_served(d);
 	struct qw_drr_queue *f;
 	qw_u32 lacks;
 

@@ -76,12 +76,7 @@ static inline void qw_fq_init(struct qw_fq *s, const struct qw_fq_params *p,
 {
 	(void)p;
 	(void)now;
-	s->drr.fresh.head = 0;
-	s->drr.fresh.tail = 0;
-	s->drr.old.head = 0;
-	s->drr.old.tail = 0;
-	s->drr.active = 0;
-	s->drr.all_age = 1;
+	qw_drr_init(&s->drr, 1);
 	s->first.head = 0;
 	s->first.tail = 0;
 	s->band = 0;

@@ -52,11 +52,7 @@ static inline void qw_fq_codel_init(struct qw_fq_codel *s,
 {
 	(void)p;
 	(void)now;
-	s->drr.fresh.head = 0;
-	s->drr.fresh.tail = 0;
-	s->drr.old.head = 0;
-	s->drr.old.tail = 0;
-	s->drr.active = 0;
+	qw_drr_init(&s->drr, 0);
 	s->evict_bytes = 0;
 	s->evict_left = 0;
 	s->evict_queue = 0;
@@ -69,8 +65,7 @@ qw_fq_codel_enqueue(struct qw_fq_codel *s, const struct qw_fq_codel_params *p,
 		    qw_u64 now, const struct qw_queue *q,
 		    const struct qw_packet *k, qw_u32 random, qw_u32 *queue)
 {
-	/* Linux's reciprocal_scale(): the hash's upper bits choose. */
-	qw_u32 index = (qw_u32)(((qw_u64)k->flow * p->flows) >> 32);
+	qw_u32 index = qw_drr_queue_of(k->flow, p->flows);
 
 	(void)now;
 	(void)q;

@@ -50,12 +50,7 @@ static inline void qw_fq_pie_init(struct qw_fq_pie *s,
 				  const struct qw_fq_pie_params *p, qw_u64 now)
 {
 	(void)p;
-	s->drr.fresh.head = 0;
-	s->drr.fresh.tail = 0;
-	s->drr.old.head = 0;
-	s->drr.old.tail = 0;
-	s->drr.active = 0;
-	s->drr.all_age = 0;
+	qw_drr_init(&s->drr, 0);
 	s->begin_ns = now;
 	s->new_flows = 0;
 	s->prob_q56 = 0;
@@ -97,8 +92,7 @@ qw_fq_pie_enqueue(struct qw_fq_pie *s, const struct qw_fq_pie_params *p,
 		  qw_u64 now, const struct qw_queue *q,
 		  const struct qw_packet *k, qw_u32 random, qw_u32 *queue)
 {
-	/* Linux's reciprocal_scale(): the hash's upper bits choose. */
-	qw_u32 index = (qw_u32)(((qw_u64)k->flow * p->flows) >> 32);
+	qw_u32 index = qw_drr_queue_of(k->flow, p->flows);
 	struct qw_drr_queue *f = &s->queue[index & QW_FQ_PIE_MASK];
 	struct qw_pie *pie = qw_fq_pie_of(s, p, index);
 	struct qw_verdict v;

@@ -80,12 +80,7 @@ static inline void qw_hhf_init(struct qw_hhf *s, const struct qw_hhf_params *p,
 			       qw_u64 now)
 {
 	(void)p;
-	s->drr.fresh.head = 0;
-	s->drr.fresh.tail = 0;
-	s->drr.old.head = 0;
-	s->drr.old.tail = 0;
-	s->drr.active = 0;
-	s->drr.all_age = 0;
+	qw_drr_init(&s->drr, 0);
 	s->reset_jiffy = qw_div(now, QW_JIFFY_NS);
 	s->admitted = 0;
 	s->refused = 0;
@@ -254,19 +249,16 @@ qw_hhf_enqueue(struct qw_hhf *s, const struct qw_hhf_params *p, qw_u64 now,
 	       qw_u32 random, qw_u32 *queue)
 {
 	qw_u32 index = qw_hhf_classify(s, p, qw_div(now, QW_JIFFY_NS), k);
-	struct qw_drr_queue *f = &s->queue[index & QW_HHF_MASK];
+	qw_s32 quantum = (qw_s32)qw_hhf_quantum(p, index);
 
 	(void)q;
 	(void)random;
 	*queue = index;
 	/* Heavy flows are never new ones. */
-	if (index == QW_HHF_HEAVY && f->list == QW_DRR_UNLISTED) {
-		f->list = QW_DRR_OLD;
-		f->deficit = (qw_s32)qw_hhf_quantum(p, index);
-		qw_drr_append(s->queue, QW_HHF_MASK, &s->drr.old, index);
-	}
-	qw_drr_join(&s->drr, s->queue, QW_HHF_MASK, index, k->bytes,
-		    (qw_s32)qw_hhf_quantum(p, index));
+	if (index == QW_HHF_HEAVY)
+		qw_drr_begin_old(&s->drr, s->queue, QW_HHF_MASK, index,
+				 quantum);
+	qw_drr_join(&s->drr, s->queue, QW_HHF_MASK, index, k->bytes, quantum);
 	return qw_pass();
 }
 
@@ -305,10 +297,9 @@ static inline qw_u32 qw_hhf_next(struct qw_hhf *s,
 	(void)q;
 	qw_drr_begin(&t);
 	QW_FOR (i, QW_DRR_TURNS(QW_HHF_MASK)) {
-		qw_u32 first = s->drr.fresh.head ? s->drr.fresh.head :
-						   s->drr.old.head;
+		qw_u32 first = qw_drr_served(&s->drr)->head - 1;
 		qw_u32 turn = qw_drr_turn(&s->drr, s->queue, QW_HHF_MASK,
-					  qw_hhf_quantum(p, first - 1), &t);
+					  qw_hhf_quantum(p, first), &t);
 
 		if (turn == QW_DRR_SERVE)
 			return t.index;

@@ -68,11 +68,7 @@ static inline qw_u32 qw_sfq_least(qw_u32 a, qw_u32 b)
 static inline void qw_sfq_init(struct qw_sfq *s, const struct qw_sfq_params *p,
 			       qw_u64 now)
 {
-	s->drr.fresh.head = 0;
-	s->drr.fresh.tail = 0;
-	s->drr.old.head = 0;
-	s->drr.old.tail = 0;
-	s->drr.active = 0;
+	qw_drr_init(&s->drr, 0);
 	s->perturb_at_ns = now + p->perturb_ns;
 	s->salt = 0;
 	s->full = 0;
@@ -150,11 +146,8 @@ qw_sfq_enqueue(struct qw_sfq *s, const struct qw_sfq_params *p, qw_u64 now,
 	} else {
 		qw_sfq_changes(s, index, f->packets, f->packets + 1);
 	}
-	if (f->list == QW_DRR_UNLISTED) {
-		f->list = QW_DRR_OLD;
-		f->deficit = (qw_s32)p->quantum_bytes;
-		qw_drr_append(s->queue, QW_SFQ_MASK, &s->drr.old, index);
-	}
+	qw_drr_begin_old(&s->drr, s->queue, QW_SFQ_MASK, index,
+			 (qw_s32)p->quantum_bytes);
 	qw_drr_join(&s->drr, s->queue, QW_SFQ_MASK, index, k->bytes, 0);
 	return qw_pass();
 }
