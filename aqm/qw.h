@@ -147,6 +147,16 @@ static inline qw_u64 qw_ns_to_jiffies(qw_u64 ns)
 	return qw_div(ns + QW_JIFFY_NS - 1, QW_JIFFY_NS);
 }
 
+/* A hash's bits, mixed: each depends on all (MurmurHash3's finaliser). */
+static inline qw_u32 qw_mixed(qw_u32 hash)
+{
+	hash ^= hash >> 16;
+	hash *= 0x85ebca6bu;
+	hash ^= hash >> 13;
+	hash *= 0xc2b2ae35u;
+	return hash ^ hash >> 16;
+}
+
 /* A bounded loop. A BPF host may define it as bpf_for() before including: the
  * verifier walks a plain loop turn by turn, and gives up on long ones. */
 #ifndef QW_FOR

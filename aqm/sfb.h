@@ -93,18 +93,13 @@ static inline void qw_sfb_init(struct qw_sfb *s, const struct qw_sfb_params *p,
 	s->penalized = 0;
 }
 
-/* All bits depend on all, so that the 4 of a level say nothing of another's
- * (MurmurHash3's finaliser). Never 0, which is no hash. */
+/* Mixed, so that the 4 bits of a level say nothing of another's. Never 0, which
+ * is no hash. */
 static inline qw_u32 qw_sfb_hash(qw_u32 flow, qw_u32 salt)
 {
-	qw_u32 h = flow ^ salt;
+	qw_u32 hash = qw_mixed(flow ^ salt);
 
-	h ^= h >> 16;
-	h *= 0x85ebca6bu;
-	h ^= h >> 13;
-	h *= 0xc2b2ae35u;
-	h ^= h >> 16;
-	return h ? h : 1;
+	return hash ? hash : 1;
 }
 
 static inline struct qw_sfb_bin *qw_sfb_place(struct qw_sfb *s, qw_u32 slot,

@@ -31,22 +31,13 @@ static __always_inline __u32 segments_of(struct sk_buff *skb)
 }
 
 #ifdef QW_FURTHER
-/* MurmurHash3's finaliser. */
-static __always_inline __u32 mixed(__u32 word, __u32 with)
-{
-	word ^= with;
-	word = (word ^ word >> 16) * 0x85ebca6b;
-	word = (word ^ word >> 13) * 0xc2b2ae35;
-	return word ^ word >> 16;
-}
-
 static __always_inline __u32 mixed_of(const struct in6_addr *a)
 {
-	__u32 hash = mixed(a->in6_u.u6_addr32[0], 0);
+	__u32 hash = qw_mixed(a->in6_u.u6_addr32[0]);
 
-	hash = mixed(a->in6_u.u6_addr32[1], hash);
-	hash = mixed(a->in6_u.u6_addr32[2], hash);
-	return mixed(a->in6_u.u6_addr32[3], hash);
+	hash = qw_mixed(a->in6_u.u6_addr32[1] ^ hash);
+	hash = qw_mixed(a->in6_u.u6_addr32[2] ^ hash);
+	return qw_mixed(a->in6_u.u6_addr32[3] ^ hash);
 }
 
 /* What frames the IP packet, and how many there will be. */
@@ -94,8 +85,8 @@ static __always_inline void look(struct sk_buff *skb, struct qw_packet *k)
 		k->protocol = v4->protocol;
 #ifdef QW_FURTHER
 		k->dscp = v4->tos >> 2;
-		k->source = mixed(v4->saddr, 0);
-		k->destination = mixed(v4->daddr, 0);
+		k->source = qw_mixed(v4->saddr);
+		k->destination = qw_mixed(v4->daddr);
 #endif
 	} else if (first >> 4 == 6) {
 		/* Traffic class: 4 bits in either byte (RFC 8200 section 3). */
