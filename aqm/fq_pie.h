@@ -7,9 +7,8 @@
  * All PIEs tick at the same times. A queue's ticks are made when a packet comes to
  * it or leaves it: nothing that they read changes in between.
  *
- * It departs from Linux as pie.h does, and in that there is no count of packets
- * that came while the memory of others was above a limit (`memory_limit` there,
- * which drops none).
+ * It departs from Linux as pie.h does, and in that it has no `memory_limit`: there
+ * that drops nothing, but packets that come above it are counted.
  */
 #ifndef QW_FQ_PIE_H
 #define QW_FQ_PIE_H
@@ -57,7 +56,8 @@ static inline void qw_fq_pie_init(struct qw_fq_pie *s,
 	s->qdelay = 0;
 }
 
-/* A queue's PIE. Before its first packet its ticks have found nothing. */
+/* The PIE of a queue that a packet comes to. Before the first one its ticks have
+ * found nothing. */
 static inline struct qw_pie *qw_fq_pie_of(struct qw_fq_pie *s,
 					  const struct qw_fq_pie_params *p,
 					  qw_u32 queue)
@@ -153,7 +153,9 @@ QW_SHARED void qw_fq_pie_evicted(struct qw_fq_pie *s,
 	(void)q;
 	qw_drr_left(&s->drr, f, k->bytes);
 	f->deficit -= (qw_s32)k->bytes;
-	qw_pie_departure(qw_fq_pie_of(s, p, queue), &p->pie, now, f->bytes, k);
+	/* Which has one: a packet came to it. */
+	qw_pie_departure(&s->pie[queue & QW_FQ_PIE_MASK], &p->pie, now,
+			 f->bytes, k);
 }
 
 static inline struct qw_verdict
