@@ -171,7 +171,7 @@ qw_cake_framing_of(const struct qw_cake_params *p)
 		{ 38, 84, QW_CAKE_NO_CELLS }, /* ethernet */
 	};
 	struct qw_cake_framing f =
-		known[p->framing < QW_CAKE_FRAMINGS ? p->framing : 0];
+		known[p->framing < QW_CAKE_FRAMINGS ? p->framing : QW_CAKE_RAW];
 
 	if (p->overhead_bytes)
 		f.overhead_bytes = (qw_u16)p->overhead_bytes;
@@ -341,17 +341,16 @@ static inline void qw_cake_configure(struct qw_cake *s,
 	int eight = p->diffserv == QW_CAKE_DIFFSERV8 ||
 		    p->diffserv == QW_CAKE_PRECEDENCE;
 	qw_u64 rate = s->rate, most;
-	qw_u32 quantum = eight ? 256 : 1024, i;
+	qw_u32 quantum, i;
 
 	s->tins = eight				    ? 8 :
 		  p->diffserv == QW_CAKE_BESTEFFORT ? 1 :
 		  p->diffserv == QW_CAKE_DIFFSERV4  ? 4 :
 						      3;
+	quantum = eight ? 256 : s->tins == 1 ? 65535 : 1024;
 	for (i = 0; i < QW_CAKE_TINS && i < s->tins; i++) {
 		qw_u32 less = eight ? 0 : halvings[i & 3][s->tins == 4];
 
-		if (s->tins == 1)
-			quantum = 65535;
 		qw_cake_share(&s->of[i], p, rate >> less, quantum >> less);
 		if (eight) {
 			rate = rate * 7 >> 3;
@@ -951,9 +950,9 @@ qw_cake_dequeue(struct qw_cake *s, const struct qw_cake_params *p, qw_u64 now,
 {
 	struct qw_cake_tin *t = qw_cake_tin_at(s, queue);
 	struct qw_cake_flow *f = &s->flow[queue & QW_CAKE_MASK];
-	qw_u32 bytes = qw_cake_length(p, k);
 	qw_u64 floor_ns = 4 * t->cobalt.mtu_time_ns;
 	struct qw_verdict v;
+	qw_u32 bytes;
 
 	(void)q;
 	/* Two packets of each flow are no queue where what is dropped has been
@@ -967,6 +966,7 @@ qw_cake_dequeue(struct qw_cake *s, const struct qw_cake_params *p, qw_u64 now,
 		s->after_drop = QW_CAKE_SAME_QUEUE;
 		return v;
 	}
+	bytes = qw_cake_length(p, k);
 	qw_cake_charge(s, t, now, bytes, v.action == QW_DROP);
 	f->deficit -= (qw_s32)bytes;
 	t->deficit -= bytes;
