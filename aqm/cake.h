@@ -439,27 +439,31 @@ static inline int qw_cake_divides(const struct qw_cake_params *p, qw_u32 side)
 	       (side | QW_CAKE_BY_FLOW);
 }
 
-/* A queue becomes bulk, or is it no more. */
+/* A queue's hosts have a bulk queue more (1), or less (-1). */
 static inline void qw_cake_weigh(struct qw_cake_tin *t,
 				 const struct qw_cake_params *p,
-				 const struct qw_cake_flow *f, int more)
+				 const struct qw_cake_flow *f, int by)
 {
-	struct qw_cake_host *source = &t->host[f->source & (QW_CAKE_FLOWS - 1)];
-	struct qw_cake_host *to =
-		&t->host[f->destination & (QW_CAKE_FLOWS - 1)];
+	qw_u16 *from = &t->host[f->source & (QW_CAKE_FLOWS - 1)].from;
+	qw_u16 *to = &t->host[f->destination & (QW_CAKE_FLOWS - 1)].to;
 
-	if (qw_cake_divides(p, QW_CAKE_BY_SOURCE)) {
-		if (more && source->from < QW_CAKE_FLOWS)
-			source->from++;
-		else if (!more && source->from)
-			source->from--;
-	}
-	if (qw_cake_divides(p, QW_CAKE_BY_DESTINATION)) {
-		if (more && to->to < QW_CAKE_FLOWS)
-			to->to++;
-		else if (!more && to->to)
-			to->to--;
-	}
+	if (qw_cake_divides(p, QW_CAKE_BY_SOURCE))
+		*from = (qw_u16)(*from + by);
+	if (qw_cake_divides(p, QW_CAKE_BY_DESTINATION))
+		*to = (qw_u16)(*to + by);
+}
+
+/* A sparse queue, or one that waits, becomes bulk. */
+static inline void qw_cake_becomes_bulk(struct qw_cake *s,
+					struct qw_cake_tin *t,
+					const struct qw_cake_params *p,
+					struct qw_cake_flow *f)
+{
+	f->state = QW_CAKE_BULK;
+	t->sparse--;
+	t->bulk++;
+	s->bulk++;
+	qw_cake_weigh(t, p, f, 1);
 }
 
 /* A queue's part of a round: the quantum, divided by the bulk queues of whichever
@@ -557,7 +561,7 @@ static inline qw_u32 qw_cake_find(struct qw_cake *s,
 		s->collisions++;
 	t->tag[at & (QW_CAKE_FLOWS - 1)] = hash;
 	if (f->state == QW_CAKE_BULK)
-		qw_cake_weigh(t, p, f, 0);
+		qw_cake_weigh(t, p, f, -1);
 	if (qw_cake_divides(p, QW_CAKE_BY_SOURCE))
 		f->source = (qw_u16)qw_cake_host_at(t, k->source, 1);
 	if (qw_cake_divides(p, QW_CAKE_BY_DESTINATION))
@@ -764,11 +768,7 @@ qw_cake_enqueue(struct qw_cake *s, const struct qw_cake_params *p, qw_u64 now,
 		t->sparse++;
 		f->deficit = qw_cake_part(t, f);
 	} else if (f->state == QW_CAKE_WAITING) {
-		f->state = QW_CAKE_BULK;
-		t->sparse--;
-		t->bulk++;
-		s->bulk++;
-		qw_cake_weigh(t, p, f, 1);
+		qw_cake_becomes_bulk(s, t, p, f);
 	}
 	return qw_pass();
 }
@@ -867,15 +867,10 @@ QW_PART qw_u32 qw_cake_turn(struct qw_cake *s QW_GIVEN,
 	s->queue = tin * QW_CAKE_FLOWS + index;
 
 	if (f->deficit <= 0) {
-		if (f->state == QW_CAKE_SPARSE && f->packets) {
-			f->state = QW_CAKE_BULK;
-			t->sparse--;
-			t->bulk++;
-			s->bulk++;
-			qw_cake_weigh(t, p, f, 1);
-		} else if (f->state == QW_CAKE_SPARSE) {
+		if (f->state == QW_CAKE_SPARSE && f->packets)
+			qw_cake_becomes_bulk(s, t, p, f);
+		else if (f->state == QW_CAKE_SPARSE)
 			f->state = QW_CAKE_WAITING;
-		}
 		f->deficit += qw_cake_part(t, f);
 		qw_cake_remove(of_tin, l, f);
 		qw_cake_append(of_tin, &t->old, index);
@@ -890,7 +885,7 @@ QW_PART qw_u32 qw_cake_turn(struct qw_cake *s QW_GIVEN,
 	if (f->state == QW_CAKE_BULK) {
 		t->bulk--;
 		s->bulk--;
-		qw_cake_weigh(t, p, f, 0);
+		qw_cake_weigh(t, p, f, -1);
 	} else if (f->state != QW_CAKE_DECAYING) {
 		t->sparse--;
 	}
