@@ -542,8 +542,6 @@ static inline qw_u32 qw_cake_find(struct qw_cake *s,
 
 	if (!p->isolation)
 		return 0;
-	if (t->tag[own] == hash && of_tin[own].state)
-		return own;
 	for (i = 0; i < QW_CAKE_WAYS; i++) {
 		at = set + ((own + i) & (QW_CAKE_WAYS - 1));
 		if (t->tag[at & (QW_CAKE_FLOWS - 1)] == hash)
@@ -552,13 +550,16 @@ static inline qw_u32 qw_cake_find(struct qw_cake *s,
 		    !of_tin[at & (QW_CAKE_FLOWS - 1)].state)
 			unused = at;
 	}
-	if (i == QW_CAKE_WAYS)
-		at = unused == QW_NONE ? own : unused;
-	f = &of_tin[at & (QW_CAKE_FLOWS - 1)];
-	if (i < QW_CAKE_WAYS && f->state)
-		return at;
-	if (i == QW_CAKE_WAYS && unused == QW_NONE)
+	if (i < QW_CAKE_WAYS) {
+		if (of_tin[at & (QW_CAKE_FLOWS - 1)].state)
+			return at;
+	} else if (unused != QW_NONE) {
+		at = unused;
+	} else {
+		at = own;
 		s->collisions++;
+	}
+	f = &of_tin[at & (QW_CAKE_FLOWS - 1)];
 	t->tag[at & (QW_CAKE_FLOWS - 1)] = hash;
 	if (f->state == QW_CAKE_BULK)
 		qw_cake_weigh(t, p, f, -1);
