@@ -70,7 +70,8 @@ static inline qw_u64 *qw_afq_counter(struct qw_afq *s, qw_u64 hashes,
 {
 	qw_u32 hash = (qw_u32)hashes + row * qw_countmin_step(hashes);
 
-	/* Upper bits: of two flows these differ in more than one way. */
+	/* Not the lowest bits, by which flows that share two rows' counters would
+	 * share those of all rows. */
 	return &s->reach[row & (QW_AFQ_ROWS - 1)]
 			[(hash >> 16) & (QW_AFQ_COLUMNS - 1)];
 }
@@ -78,7 +79,7 @@ static inline qw_u64 *qw_afq_counter(struct qw_afq *s, qw_u64 hashes,
 /* The least of a flow's counters: to where it reaches, or others do. */
 static inline qw_u64 qw_afq_reach(struct qw_afq *s, qw_u64 hashes)
 {
-	qw_u64 least = *qw_afq_counter(s, hashes, 0);
+	qw_u64 least = ~0ULL;
 	qw_u32 row;
 
 	QW_FOR (row, QW_AFQ_ROWS) {
