@@ -143,7 +143,7 @@ static struct qw_packet packet_of(const struct sk_buff *skb)
 }
 
 /* Hosts and DSCP of what look() has found to be an IP packet. */
-static void look_further(struct sk_buff *skb, struct qw_packet *k)
+static void look_further(const struct sk_buff *skb, struct qw_packet *k)
 {
 #ifdef QW_FURTHER
 	const struct ipv6hdr *v6 = ipv6_hdr(skb);
@@ -247,8 +247,8 @@ static struct qw_queue see(struct Qdisc *sch, const struct sk_buff *head)
 
 /* --------------------------------------------- the one and the several --- */
 
-static struct qw_verdict offer(struct Qdisc *sch, u64 now, struct sk_buff *skb,
-			       u32 *index)
+static struct qw_verdict offer(struct Qdisc *sch, u64 now,
+			       const struct sk_buff *skb, u32 *index)
 {
 	struct data *d = qdisc_priv(sch);
 	struct qw_packet k = packet_of(skb);
