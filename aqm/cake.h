@@ -5,9 +5,11 @@
  * that are the shorter the more flows their host has, and COBALT in each queue.
  *
  * As in Linux 7.2, but for this: packets count to `memlimit` by their bytes, not
- * by the memory that they take; a packet of several segments counts as so many of
- * one length; firewall marks, tc filters and NAT's tables, which know more of a
- * packet than it says, do not choose tins, queues or hosts.
+ * by the memory that they take; an overflow costs the longest queue, where Linux's
+ * heap may name another; a packet of several segments counts as so many of one
+ * length; firewall marks, tc filters and NAT's tables, which know more of a packet
+ * than it says, do not choose tins, queues or hosts; ACKs are not filtered, and no
+ * overhead is below 0.
  *
  * `random` is stretched as in dice.h: for BLUE, and so that a queue's part of a
  * quantum loses no byte to rounding.
@@ -82,7 +84,8 @@ struct qw_cake_flow {
 	qw_u16 state; /* QW_CAKE_NONE .. */
 };
 
-/* Of an index two hosts, one of each side: hashes, and bulk queues. */
+/* At an index two hosts, one of each side: their hashes, and how many bulk queues
+ * come from the one and go to the other. */
 struct qw_cake_host {
 	qw_u32 source, destination;
 	qw_u16 from, to;
@@ -590,7 +593,8 @@ static inline void qw_cake_swap(struct qw_cake *s, qw_u32 a, qw_u32 b)
 	s->flow[at_a & QW_CAKE_MASK].place = (qw_u16)b;
 }
 
-/* What is at a place of the heap is no longer than its children. */
+/* The queue at a place of the heap may be shorter than its children: it changes
+ * places with the longer one until it is not. */
 QW_PART int qw_cake_sink(struct qw_cake *s QW_GIVEN, qw_u32 place)
 {
 	qw_u32 i;
@@ -612,7 +616,7 @@ QW_PART int qw_cake_sink(struct qw_cake *s QW_GIVEN, qw_u32 place)
 	return 0;
 }
 
-/* ... and no shorter than its parent. */
+/* It may be longer than its parent: it changes places with that until it is not. */
 QW_PART int qw_cake_rise(struct qw_cake *s QW_GIVEN, qw_u32 place)
 {
 	qw_u32 i;
@@ -633,7 +637,7 @@ QW_PART int qw_cake_heap(struct qw_cake *s QW_GIVEN)
 {
 	qw_u32 i;
 
-	/* Never made: all are in place 0, where there can be but one. */
+	/* Never made: it is all zero, and no queue is in two places. */
 	if (s->heap[0] == s->heap[1])
 		QW_FOR (i, QW_CAKE_QUEUES) {
 			qw_u32 queue = i % QW_CAKE_TINS * QW_CAKE_FLOWS +
@@ -697,7 +701,8 @@ static inline void qw_cake_evicted(struct qw_cake *s,
 
 /* --------------------------------------------------------------- comes --- */
 
-/* Averages of 1/4, and of 1/256, of what is new (cake_ewma()). */
+/* An average that moves up by 1/4 of the difference, and down by 1/256
+ * (cake_ewma()). */
 static inline qw_u64 qw_cake_average(qw_u64 of, qw_u64 is)
 {
 	qw_u32 shift = is > of ? 2 : 8;
@@ -705,8 +710,8 @@ static inline qw_u64 qw_cake_average(qw_u64 of, qw_u64 is)
 	return of - (of >> shift) + (is >> shift);
 }
 
-/* Whenever packets come farther apart than they used to, what came since is a
- * measure of the link before: 15/16 of the most is the rate. */
+/* A gap that is longer than the average one ends a window. What came in it, by its
+ * time, measures the link before: 15/16 of the average of that is the rate. */
 static inline void qw_cake_follow(struct qw_cake *s,
 				  const struct qw_cake_params *p, qw_u64 now,
 				  qw_u32 bytes)
@@ -751,7 +756,7 @@ qw_cake_enqueue(struct qw_cake *s, const struct qw_cake_params *p, qw_u64 now,
 	if (p->autorate)
 		qw_cake_follow(s, p, now, k->bytes);
 
-	/* BLUE's first step waits for nothing. */
+	/* Its first packet ever: a COBALT that begins is not all zero. */
 	if (!f->cobalt.dice.state)
 		qw_cobalt_init(&f->cobalt, &t->cobalt, now);
 	qw_dice_feed(&f->cobalt.dice, random);

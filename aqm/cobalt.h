@@ -31,7 +31,7 @@ extern "C" {
 
 struct qw_cobalt_params {
 	qw_u64 target_ns; /* sojourn that is fine to stand, 5 ms */
-	qw_u64 interval_ns; /* about the longest common RTT, 100 ms; < 2^32 */
+	qw_u64 interval_ns; /* about the longest common RTT, 100 ms */
 	qw_u64 mtu_time_ns; /* link's time for a full packet, 0: negligible */
 	qw_u64 p_inc_q32; /* BLUE's step up, 1/256 */
 	qw_u64 p_dec_q32; /* BLUE's step down, 1/4096 */
@@ -86,8 +86,8 @@ static inline void qw_cobalt_root(struct qw_cobalt *s)
 	s->rec_inv_sqrt_q32 = (qw_u32)(((rest_q32 >> 2) * x) >> 31);
 }
 
-/* CoDel's control law from time `t` on. As in Linux, of an interval beyond 4.29 s
- * (at a rate at which a packet takes that long) the lower 32 bits. */
+/* CoDel's control law from time `t` on. As in Linux, only the lower 32 bits of the
+ * interval count: cake.h's may be above 4.29 s. */
 static inline void qw_cobalt_schedule(struct qw_cobalt *s,
 				      const struct qw_cobalt_params *p,
 				      qw_u64 t)
@@ -133,8 +133,8 @@ qw_cobalt_enqueue(struct qw_cobalt *s, const struct qw_cobalt_params *p,
 	return qw_drop(QW_REASON_LIMIT);
 }
 
-/* What becomes of the packet `k` that came to the head, the `last` of its queue? A
- * wait of `floor_ns` is never too long. */
+/* What becomes of a packet that came to the head. A wait of no more than `floor_ns`
+ * is never too long; `last`: none waits behind it. */
 QW_SHARED struct qw_verdict qw_cobalt_decide(struct qw_cobalt *s,
 					     const struct qw_cobalt_params *p,
 					     qw_u64 now,

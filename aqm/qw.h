@@ -74,7 +74,8 @@
  *   qw_u64 qw_X_ready(s, p)
  * says when it is to be asked again, later than now.
  *
- * A scheduler that reads the DSCP may have it not read again (QW_WASHES in all.h):
+ * A scheduler that reads the DSCP may hide it from whoever comes after it
+ * (QW_WASHES in all.h):
  *   qw_u32 qw_X_washes(p)
  * if this is not 0, the host sets the DSCP of what it lets in to 0.
  *

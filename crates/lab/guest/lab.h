@@ -104,7 +104,7 @@ void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 struct flow {
 	bool udp, poisson;
 	char ns[16], cca[16];
-	char from[16], to[16]; /* addresses; from: empty, the namespace's own */
+	char from[16], to[16]; /* addresses; from: 0.0.0.0, none told */
 	int tos; /* of the IP header, without ECN */
 	int fd, peer; /* -1: not open */
 	uint64_t start_ns, stop_ns; /* from the run's zero; stop: NEVER */
