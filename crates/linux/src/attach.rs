@@ -1,8 +1,9 @@
 //! A discipline to a device, and off it again.
 
+use crate::hosts::Host;
 use crate::maps::{PortMap, Settings, nth, of_value};
 use crate::namespaces::Elsewhere;
-use crate::objects::{self, Host};
+use crate::objects;
 use crate::port::{FIRST, LEAST_RATE, Port, out_of_range, port_map};
 use crate::record::{
     self, COMPANION, Change, Learned, OWN, Record, Stage, alone, attached, attached_as, everywhere, record,
@@ -376,7 +377,7 @@ fn load(plan: &Plan, companion: bool) -> Result<(Object, Record), Error> {
 
 /// Under which name a map is pinned, if it is.
 fn pinned_as<'a>(record: &Record, map: &'a str) -> Option<&'a str> {
-    let short = if map == objects::DECLARED { OWN } else { map.strip_prefix(".bss.").unwrap_or(map) };
+    let short = if map == own::DECLARED { OWN } else { map.strip_prefix(".bss.").unwrap_or(map) };
     let pinned = ["params", "state", "port", "stats", "qdisc", OWN].contains(&short);
     (pinned || record.front && short == "queues").then_some(short)
 }

@@ -1,7 +1,8 @@
 //! What will work on this machine, and what to do about the rest.
 
+use crate::hosts::{self, Host};
 use crate::system::{self, read};
-use crate::{Error, before, front, names, netlink, objects, record, records, repair};
+use crate::{Error, before, front, names, netlink, record, records, repair};
 use std::ffi::OsStr;
 
 /// One thing that was looked at.
@@ -50,8 +51,8 @@ fn kernel() -> Finding {
             format!(
                 "Linux {release} without BPF qdiscs ({} with CONFIG_NET_SCH_BPF has them): attach goes in front of htb, \
                  needs --rate, and has {}",
-                objects::Host::Qdisc.first_linux(),
-                objects::Host::Front.names().join(", ")
+                Host::Qdisc.first_linux(),
+                Host::Front.names().join(", ")
             ),
         ),
         None => {
@@ -80,7 +81,7 @@ fn types() -> Finding {
 }
 
 fn programs() -> Finding {
-    match objects::names() {
+    match hosts::names() {
         names if names.is_empty() => finding(
             "programs",
             false,

@@ -218,7 +218,8 @@ impl Stats {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::objects::{Host, opened};
+    use crate::hosts::Host;
+    use crate::objects::opened;
     use libbpf_rs::btf::HasSize;
     use libbpf_rs::btf::types::{MemberAttr, Struct};
     use queuewright_testing::{Lack, left_out};
@@ -234,7 +235,7 @@ mod tests {
         }
         for (host, name, object) in &all {
             let mut lacks = Vec::new();
-            let types = crate::objects::types(object).expect("BTF");
+            let types = crate::libbpf::types(object).expect("BTF");
             for (in_c, size, fields) in LAYOUTS {
                 let Some(theirs) = types.type_by_name::<Struct<'_>>(in_c) else {
                     lacks.push(*in_c);

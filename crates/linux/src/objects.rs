@@ -1,14 +1,12 @@
-//! The compiled programs, one object a discipline, and how one is loaded.
+//! How the object of a discipline is opened, and loaded.
 
-use crate::Error;
 use crate::compile::refusal;
+use crate::hosts::{AT_HEAD, BY_CLASSES, Host};
+use crate::libbpf::{listen, said, types};
 use crate::maps::Settings;
-use crate::own;
-use libbpf_rs::btf::Btf;
+use crate::{Error, own};
 use libbpf_rs::btf::types::{Array, DataSec, Linkage, MemberAttr, Struct, Var};
-use libbpf_rs::{
-    AsRawLibbpf, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, Program, ProgramMut,
-};
+use libbpf_rs::{AsRawLibbpf, Link, MapCore, Object, ObjectBuilder, OpenObject, Program, ProgramMut};
 use queuewright_aqm::Info;
 use std::ffi::{CStr, CString};
 use std::io;
@@ -16,15 +14,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Mutex;
 use zerocopy::IntoBytes;
-
-include!(concat!(env!("OUT_DIR"), "/objects.rs"));
-
-/// Names of the disciplines that can be attached.
-pub fn names() -> Vec<String> {
-    Host::Qdisc.names()
-}
 
 /// Does its rule act on packets that leave, and not only on those that come?
 pub(crate) fn acts_at_head(info: &Info) -> bool {
@@ -36,52 +26,6 @@ pub(crate) fn acts_at_head(info: &Info) -> bool {
 /// Has it several queues, which can be classes of htb?
 pub(crate) fn by_classes(name: &str) -> bool {
     BY_CLASSES.contains(&name.replace('-', "_").as_str())
-}
-
-/// Which of the two programs of a discipline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Host {
-    /// A qdisc of its own.
-    Qdisc,
-    /// The classifier of htb.
-    Front,
-}
-
-impl Host {
-    fn objects(self) -> &'static [(&'static str, &'static [u8])] {
-        match self {
-            Host::Qdisc => OBJECTS,
-            Host::Front => FRONTS,
-        }
-    }
-
-    /// The first Linux that has it, so that the version can be compared.
-    pub const fn since(self) -> (u32, u32) {
-        match self {
-            Host::Qdisc => (6, 16),
-            Host::Front => (6, 4),
-        }
-    }
-
-    /// The same as people write it.
-    pub fn first_linux(self) -> String {
-        let (major, minor) = self.since();
-        format!("{major}.{minor}")
-    }
-
-    /// Names of the disciplines that it has.
-    pub fn names(self) -> Vec<String> {
-        self.objects().iter().map(|(name, _)| name.replace('_', "-")).collect()
-    }
-}
-
-/// What libbpf and the verifier said last.
-static SAID: Mutex<String> = Mutex::new(String::new());
-
-fn hear(_: PrintLevel, text: String) {
-    if let Ok(mut said) = SAID.lock() {
-        said.push_str(&text);
-    }
 }
 
 /// Opens the object of a discipline; a qdisc of its own is to be known to tc as `id` (15 characters at most).
@@ -116,65 +60,6 @@ fn brought(info: &Info, host: Host) -> Result<&'static [u8], Error> {
             format!("{} cannot be {what}; these can: {}", info.name, host.names().join(", "))
         }
     }))
-}
-
-/// What an object of a user's own file declares (`own/bpf.c` of the disciplines).
-///
-/// # Errors
-/// What it has that it should not, or lacks.
-pub(crate) fn declared(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    listen();
-    let mut object = ObjectBuilder::default().open_memory(bytes).map_err(|e| match unresolved(&said()) {
-        Some(function) => format!("it calls {function}: it has no library"),
-        None => format!("no BPF object: {e}"),
-    })?;
-    if let Some(name) = variables(&object)?.into_iter().find(|name| !OF_HOSTS.contains(&name.as_str())) {
-        return Err(format!(
-            "it has variables of its own ({name}; static, or outside of all functions); what it remembers belongs in its state"
-        ));
-    }
-    let declared = object.maps_mut().find(|map| map.name() == DECLARED);
-    let value = declared.and_then(|mut map| Some(map.initial_value_mut()?.to_vec()));
-    value.ok_or_else(|| format!("no discipline: it has no {DECLARED}"))
-}
-
-/// Variables that the hosts have themselves, in marks.h.
-const OF_HOSTS: [&str; 1] = ["owed_to_all"];
-
-/// Variables that all instances of an object share.
-fn variables(object: &OpenObject) -> Result<Vec<String>, String> {
-    let types = types(object).ok_or("no types (BTF)")?;
-    let mut names = Vec::new();
-    for section in [".bss", ".data"] {
-        let Some(found) = types.type_by_name::<DataSec<'_>>(section) else { continue };
-        for var in found.iter() {
-            let name =
-                types.type_by_id::<Var<'_>>(var.ty).and_then(|var| Some(var.name()?.to_string_lossy()));
-            names.extend(name.map(|name| name.into_owned()));
-        }
-    }
-    Ok(names)
-}
-
-/// The section in which an object of a user's own says what it declares.
-pub(crate) const DECLARED: &str = ".rodata.own";
-
-/// The function that libbpf does not find.
-fn unresolved(said: &str) -> Option<&str> {
-    said.lines().find_map(|line| line.split_once("extern '")?.1.split_once('\'').map(|(name, _)| name))
-}
-
-/// From here on what libbpf and the verifier say is heard.
-fn listen() {
-    if let Ok(mut said) = SAID.lock() {
-        said.clear();
-    }
-    libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
-}
-
-/// What they have said.
-fn said() -> String {
-    SAID.lock().map(|said| said.clone()).unwrap_or_default()
 }
 
 /// Opens an object, and writes into it what is known before it is loaded.
@@ -255,13 +140,6 @@ impl Places {
         });
         Ok(Places { settings, id })
     }
-}
-
-/// What an object says of its types.
-pub(crate) fn types(object: &OpenObject) -> Option<Btf<'_>> {
-    // SAFETY: the object outlives what borrows of it, and nobody changes it meanwhile.
-    let raw = unsafe { object.as_libbpf_object().as_ref() };
-    Btf::from_bpf_object(raw).ok().flatten()
 }
 
 /// Every object of a host, by name.
@@ -384,6 +262,7 @@ pub(crate) fn map<'a>(object: &'a Object, name: &str) -> Result<libbpf_rs::Map<'
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosts::OBJECTS;
     use queuewright_testing::{Lack, left_out};
 
     /// An object of codel, if there is one.

@@ -2,19 +2,24 @@
 //! named. What the file declares is read out of the object, so that nothing of it runs outside of the kernel.
 
 use crate::compile::{self, Job};
-use crate::objects::{self, Host};
+use crate::hosts::{HOSTS, Host};
+use crate::libbpf::{listen, said, types};
 use crate::{Error, flags};
+use libbpf_rs::btf::types::{DataSec, Var};
+use libbpf_rs::{ObjectBuilder, OpenObject};
 use queuewright_aqm::Info;
-use queuewright_aqm::own::{Declared, KernelSource, may_include};
+use queuewright_aqm::own::{self, KernelSource, may_include};
 use std::path::Path;
 
 /// The end of the names of compiled files.
 pub const ENDING: &str = ".bpf.o";
+/// The section in which an object of a user's own says what it declares.
+pub(crate) const DECLARED: &str = ".rodata.own";
 
 impl Host {
     /// Its program, and which version of it: an object knows what is in its maps as that did.
     fn known_as(self) -> String {
-        let texts: String = objects::HOSTS.iter().map(|(_, text)| *text).collect();
+        let texts: String = HOSTS.iter().map(|(_, text)| *text).collect();
         format!("{} {}", self.source(), queuewright_own::sha256(texts.as_bytes()))
     }
 
@@ -35,7 +40,7 @@ pub fn compile(path: &str, text: &str, host: Host, work: &Path) -> Result<Vec<u8
     let source = KernelSource::of(path, text, &host.known_as())?;
     let file = format!("{}.h", source.name);
     let own = source.files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    let files: Vec<(&str, &str)> = objects::HOSTS.iter().copied().chain(own).collect();
+    let files: Vec<(&str, &str)> = HOSTS.iter().copied().chain(own).collect();
     let may_include = may_include();
     let job = Job {
         file: &file,
@@ -55,13 +60,56 @@ pub fn compile(path: &str, text: &str, host: Host, work: &Path) -> Result<Vec<u8
 /// # Errors
 /// What is wrong with it.
 pub fn info(object: Vec<u8>) -> Result<&'static Info, String> {
-    let declared = objects::declared(&object)?;
-    Declared::info(&declared, object)
+    let declared = declared(&object)?;
+    own::declared(&declared, object)
+}
+
+/// What an object of a user's own file declares (`own/bpf.c` of the disciplines).
+///
+/// # Errors
+/// What it has that it should not, or lacks.
+fn declared(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    listen();
+    let mut object = ObjectBuilder::default().open_memory(bytes).map_err(|e| match unresolved(&said()) {
+        Some(function) => format!("it calls {function}: it has no library"),
+        None => format!("no BPF object: {e}"),
+    })?;
+    if let Some(name) = variables(&object)?.into_iter().find(|name| !OF_HOSTS.contains(&name.as_str())) {
+        return Err(format!(
+            "it has variables of its own ({name}; static, or outside of all functions); what it remembers belongs in its state"
+        ));
+    }
+    let declared = object.maps_mut().find(|map| map.name() == DECLARED);
+    let value = declared.and_then(|mut map| Some(map.initial_value_mut()?.to_vec()));
+    value.ok_or_else(|| format!("no discipline: it has no {DECLARED}"))
+}
+
+/// Variables that the hosts have themselves, in marks.h.
+const OF_HOSTS: [&str; 1] = ["owed_to_all"];
+
+/// Variables that all instances of an object share.
+fn variables(object: &OpenObject) -> Result<Vec<String>, String> {
+    let types = types(object).ok_or("no types (BTF)")?;
+    let mut names = Vec::new();
+    for section in [".bss", ".data"] {
+        let Some(found) = types.type_by_name::<DataSec<'_>>(section) else { continue };
+        for var in found.iter() {
+            let name =
+                types.type_by_id::<Var<'_>>(var.ty).and_then(|var| Some(var.name()?.to_string_lossy()));
+            names.extend(name.map(|name| name.into_owned()));
+        }
+    }
+    Ok(names)
+}
+
+/// The function that libbpf does not find.
+fn unresolved(said: &str) -> Option<&str> {
+    said.lines().find_map(|line| line.split_once("extern '")?.1.split_once('\'').map(|(name, _)| name))
 }
 
 /// The one that runs under a record's pins, by what it declares.
 pub(crate) fn attached(declared: &[u8]) -> Result<&'static Info, Error> {
-    Declared::info(declared, Vec::new()).map_err(Error::System)
+    own::declared(declared, Vec::new()).map_err(Error::System)
 }
 
 /// Its object, if it is one for a host of this kind; None: it is no file of a user's own.
@@ -87,7 +135,7 @@ pub(crate) fn object(info: &Info, host: Host) -> Option<Result<&'static [u8], Er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuewright_aqm::{Discipline, Spec, Value, own, registry};
+    use queuewright_aqm::{Discipline, Spec, Value, registry};
     use queuewright_testing::{Lack, as_own, left_out};
     use std::fs;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -194,9 +242,9 @@ mod tests {
         assert!(crate::variables(there, &[], &state[1..]).is_none());
         // Of another version.
         let object = &there.own.and_then(|own| own.object.as_ref()).expect("it has one").object;
-        let declared = objects::declared(object).expect("a moment ago");
+        let declared = declared(object).expect("a moment ago");
         for wrong in [&declared[1..], &[], &[0xff; 4000]] {
-            Declared::info(wrong, Vec::new()).expect_err("too short, or nonsense");
+            own::declared(wrong, Vec::new()).expect_err("too short, or nonsense");
         }
         assert!(info(b"no ELF".to_vec()).expect_err("no object").starts_with("no BPF object"));
     }

@@ -1,8 +1,8 @@
 //! What an operator decides of the port, and where the kernel has it.
 
 use crate::Error;
+use crate::hosts::Host;
 use crate::maps::{PortMap, nth, of_value};
-use crate::objects::Host;
 use crate::record::Record;
 use crate::system;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};

@@ -8,7 +8,6 @@ use crate::port::FIRST;
 use crate::record::{self, Record};
 use crate::{chain, front, names, shares};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use queuewright_aqm::own::Own;
 use queuewright_aqm::{Info, Probe, Seen};
 use serde::Serialize;
 
@@ -194,7 +193,7 @@ fn classes(record: &Record) -> Result<Vec<Class>, Error> {
 /// The discipline's own variables, in maps of a qdisc; None if these are not of its sizes.
 pub fn variables(info: &'static Info, params: &[u8], state: &[u8]) -> Option<Vec<(&'static Probe, f64)>> {
     if info.own.is_some() {
-        return Own::variables(info, state);
+        return queuewright_aqm::own::variables(info, state);
     }
     Seen::of(info, params, state).map(|seen| seen.variables().collect())
 }

@@ -1,7 +1,7 @@
 //! What is asked of the system: rights, devices, `tc`.
 
+use crate::hosts::Host;
 use crate::names::{self, safe};
-use crate::objects::Host;
 use crate::{Error, netlink};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::collections::HashSet;

@@ -1,8 +1,8 @@
 //! A file of a user's own for the kernel's hosts: what a compiler for BPF is given, and what the object says of it then. No code of the
 //! file runs in this process for that.
 
+use super::describe::{Compiled, FORM, Own, describe, name};
 use super::table::{Head, Help, Range, Table};
-use super::{FORM, Own, describe, name};
 use crate::{Action, Info, Packet, Probe, Queue, Reason, Verdict};
 use queuewright_own::{MAX_LINES, Shown, filled, sha256};
 use std::collections::HashMap;
@@ -60,32 +60,21 @@ impl KernelSource {
     }
 }
 
-/// What a BPF object declares of the file that it is made of.
-#[derive(Debug)]
-pub struct Declared {
-    /// The object; empty: it is loaded already.
-    pub object: Vec<u8>,
-    /// The program that the file was put into.
-    pub host: &'static str,
-}
-
-impl Declared {
-    /// The discipline of an object, or of what is loaded (`object` is empty), by what it declares (its section `.rodata.own`). It stays
-    /// for good, once for each.
-    ///
-    /// # Errors
-    /// What is wrong with a declaration; or it is of another version of this program.
-    pub fn info(declared: &[u8], object: Vec<u8>) -> Result<&'static Info, String> {
-        static KNOWN: Mutex<Option<HashMap<[String; 2], &'static Info>>> = Mutex::new(None);
-        let key = [declared, &object].map(sha256);
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(info) = known.as_ref().and_then(|all| all.get(&key).copied()) {
-            return Ok(info);
-        }
-        let info: &'static Info = Box::leak(Box::new(read(declared, object)?));
-        known.get_or_insert_default().insert(key, info);
-        Ok(info)
+/// The discipline of an object, or of what is loaded (`object` is empty), by what it declares (its section `.rodata.own`). It stays
+/// for good, once for each.
+///
+/// # Errors
+/// What is wrong with a declaration; or it is of another version of this program.
+pub fn declared(declared: &[u8], object: Vec<u8>) -> Result<&'static Info, String> {
+    static KNOWN: Mutex<Option<HashMap<[String; 2], &'static Info>>> = Mutex::new(None);
+    let key = [declared, &object].map(sha256);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(info) = known.as_ref().and_then(|all| all.get(&key).copied()) {
+        return Ok(info);
     }
+    let info: &'static Info = Box::leak(Box::new(read(declared, object)?));
+    known.get_or_insert_default().insert(key, info);
+    Ok(info)
 }
 
 /// A table that has no code of the file, with the places of its parameters.
@@ -202,7 +191,7 @@ fn read(declared: &[u8], object: Vec<u8>) -> Result<Info, String> {
         probe: no_value,
     };
     let placed: &'static Placed = Box::leak(Box::new(Placed { table, fields }));
-    let object = Some(Declared { object, host });
+    let object = Some(Compiled { object, host });
     describe(name, Own { text: "".into(), sha256: sha256.into(), object, table: &placed.table })
 }
 
@@ -241,8 +230,8 @@ extern "C" fn set(head: *mut Head, name: *const c_char, value: u64) -> c_int {
     1
 }
 
-/// The variables of a file in the state that the kernel's host has of it; None: it is too short for them.
-pub(crate) fn variables(info: &'static Info, state: &[u8]) -> Option<Vec<(&'static Probe, f64)>> {
+/// The variables of a file in the state that a host in the kernel has of it; None: that is too short for them.
+pub fn variables(info: &'static Info, state: &[u8]) -> Option<Vec<(&'static Probe, f64)>> {
     let values = state.get(..info.probes.len() * VALUE)?.chunks_exact(VALUE);
     let number = |value: &[u8]| {
         let word =
