@@ -8,7 +8,7 @@ mod table;
 
 use crate::Info;
 use describe::{FORM, describe};
-pub use describe::{Own, SERIES, name};
+pub use describe::{Compiled, Own, SERIES, name};
 pub use kernel::{KernelSource, declared, variables};
 pub(crate) use queuewright_own::FILE;
 pub use queuewright_own::{MAX_BYTES, hex, is_file};

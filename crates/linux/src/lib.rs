@@ -17,6 +17,7 @@ mod export;
 #[path = "../flags.rs"]
 mod flags;
 mod folder;
+mod foreign;
 mod front;
 mod hosts;
 mod libbpf;

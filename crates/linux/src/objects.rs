@@ -6,7 +6,9 @@ use crate::libbpf::{listen, said, types};
 use crate::maps::Settings;
 use crate::{Error, own};
 use libbpf_rs::btf::types::{Array, DataSec, Linkage, MemberAttr, Struct, Var};
-use libbpf_rs::{AsRawLibbpf, Link, MapCore, Object, ObjectBuilder, OpenObject, Program, ProgramMut};
+use libbpf_rs::{
+    AsRawLibbpf, Link, MapCore, Object, ObjectBuilder, OpenMap, OpenObject, Program, ProgramMut,
+};
 use queuewright_aqm::Info;
 use std::ffi::{CStr, CString};
 use std::io;
@@ -73,6 +75,10 @@ fn prepared(info: &Info, bytes: &[u8], id: &str, settings: &Settings) -> Result<
         acts_at_head: acts_at_head(info).into(),
         ..*settings
     };
+    // A host's macros could say so, which a file may have made others of.
+    if let Some(map) = object.maps().find(pins_itself) {
+        return Err(format!("map {} would pin itself", map.name().to_string_lossy()));
+    }
     let places = Places::of(&object)?;
     let times_instances = |map: &str, of_one: u32| {
         let Settings { instances, .. } = settings;
@@ -106,6 +112,12 @@ fn prepared(info: &Info, bytes: &[u8], id: &str, settings: &Settings) -> Result<
         }
     }
     Ok(object)
+}
+
+/// Would libbpf pin it as it is loaded, in a folder of its own choice?
+fn pins_itself(map: &OpenMap<'_>) -> bool {
+    // SAFETY: a map of an object that is open.
+    !unsafe { libbpf_sys::bpf_map__pin_path(map.as_libbpf_object().as_ptr()) }.is_null()
 }
 
 /// Where in an object what is written into it lies, by what its own types (BTF) say.

@@ -3,12 +3,11 @@
 
 use crate::compile::{self, Job};
 use crate::hosts::{HOSTS, Host};
-use crate::libbpf::{listen, said, types};
-use crate::{Error, flags};
-use libbpf_rs::btf::types::{DataSec, Var};
-use libbpf_rs::{ObjectBuilder, OpenObject};
+use crate::libbpf::is_text;
+use crate::{Error, flags, foreign};
 use queuewright_aqm::Info;
-use queuewright_aqm::own::{self, KernelSource, may_include};
+use queuewright_aqm::own::{self, Compiled, KernelSource, may_include};
+use queuewright_own::elf::Elf;
 use std::path::Path;
 
 /// The end of the names of compiled files.
@@ -58,53 +57,33 @@ pub fn compile(path: &str, text: &str, host: Host, work: &Path) -> Result<Vec<u8
 /// The discipline that is compiled into an object.
 ///
 /// # Errors
-/// What is wrong with it.
+/// What is wrong with it: what it declares, or has that it should not.
 pub fn info(object: Vec<u8>) -> Result<&'static Info, String> {
-    let declared = declared(&object)?;
-    own::declared(&declared, object)
+    let declared = declared(&object)?.to_vec();
+    let info = own::declared(&declared, object)?;
+    let compiled = info.own.and_then(|own| own.object.as_ref());
+    // Of another version another thing is wrong, and it is not opened.
+    let host = |it: &Compiled| [Host::Qdisc, Host::Front].into_iter().find(|host| host.known_as() == it.host);
+    if let Some((compiled, host)) = compiled.and_then(|it| Some((it, host(it)?))) {
+        let elf = Elf::of(&compiled.object).ok_or(NO_OBJECT)?;
+        foreign::check(&elf, host)?;
+    }
+    Ok(info)
 }
+
+const NO_OBJECT: &str = "no BPF object: it is no ELF, or another machine's";
 
 /// What an object of a user's own file declares (`own/bpf.c` of the disciplines).
-///
-/// # Errors
-/// What it has that it should not, or lacks.
-fn declared(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    listen();
-    let mut object = ObjectBuilder::default().open_memory(bytes).map_err(|e| match unresolved(&said()) {
-        Some(function) => format!("it calls {function}: it has no library"),
-        None => format!("no BPF object: {e}"),
-    })?;
-    if let Some(name) = variables(&object)?.into_iter().find(|name| !OF_HOSTS.contains(&name.as_str())) {
-        return Err(format!(
-            "it has variables of its own ({name}; static, or outside of all functions); what it remembers belongs in its state"
-        ));
+fn declared(object: &[u8]) -> Result<&[u8], String> {
+    /// BPF (`e_machine` of elf.h).
+    const BPF: u64 = 247;
+    let elf = Elf::of(object).filter(|elf| elf.machine == BPF);
+    let elf = elf.ok_or(NO_OBJECT)?;
+    if !is_text(&elf) {
+        return Err("no BPF object: a name in it is no UTF-8".into());
     }
-    let declared = object.maps_mut().find(|map| map.name() == DECLARED);
-    let value = declared.and_then(|mut map| Some(map.initial_value_mut()?.to_vec()));
-    value.ok_or_else(|| format!("no discipline: it has no {DECLARED}"))
-}
-
-/// Variables that the hosts have themselves, in marks.h.
-const OF_HOSTS: [&str; 1] = ["owed_to_all"];
-
-/// Variables that all instances of an object share.
-fn variables(object: &OpenObject) -> Result<Vec<String>, String> {
-    let types = types(object).ok_or("no types (BTF)")?;
-    let mut names = Vec::new();
-    for section in [".bss", ".data"] {
-        let Some(found) = types.type_by_name::<DataSec<'_>>(section) else { continue };
-        for var in found.iter() {
-            let name =
-                types.type_by_id::<Var<'_>>(var.ty).and_then(|var| Some(var.name()?.to_string_lossy()));
-            names.extend(name.map(|name| name.into_owned()));
-        }
-    }
-    Ok(names)
-}
-
-/// The function that libbpf does not find.
-fn unresolved(said: &str) -> Option<&str> {
-    said.lines().find_map(|line| line.split_once("extern '")?.1.split_once('\'').map(|(name, _)| name))
+    let section = elf.sections.iter().find(|section| section.name == DECLARED.as_bytes());
+    Ok(section.ok_or_else(|| format!("no discipline: it has no {DECLARED}"))?.data)
 }
 
 /// The one that runs under a record's pins, by what it declares.
@@ -135,6 +114,8 @@ pub(crate) fn object(info: &Info, host: Host) -> Option<Result<&'static [u8], Er
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::maps::Settings;
+    use crate::objects;
     use queuewright_aqm::{Discipline, Spec, Value, registry};
     use queuewright_testing::{Lack, as_own, left_out};
     use std::fs;
@@ -247,6 +228,31 @@ mod tests {
             own::declared(wrong, Vec::new()).expect_err("too short, or nonsense");
         }
         assert!(info(b"no ELF".to_vec()).expect_err("no object").starts_with("no BPF object"));
+        // Of a symbol, of a section, and what only types say.
+        for name in ["owed_to_all", "struct_ops/init", "sojourn_ns"] {
+            let mut other = object.clone();
+            let at = other.windows(name.len()).enumerate().filter(|(_, part)| *part == name.as_bytes());
+            let at: Vec<usize> = at.map(|(at, _)| at).collect();
+            at.iter().for_each(|at| other[*at] = 0xff);
+            assert!(!at.is_empty(), "no {name}");
+            let said = info(other).expect_err(name);
+            assert_eq!(said, "no BPF object: a name in it is no UTF-8", "{name}");
+        }
+    }
+
+    /// Macros of the host's are those of the file once it has made them others.
+    #[test]
+    fn no_map_pins_itself() {
+        if !can("maps that pin themselves") {
+            return;
+        }
+        let map = "#undef MAP\n#define MAP(name, entries, of) struct { __uint(type, 2); __uint(max_entries, entries); \
+                   __type(key, qw_u32); __type(value, of); __uint(pinning, 1); } name __attribute__((section(\".maps\")))";
+        let text = sample("pins", "#include \"qw.h\"\n", &format!("#include \"qw.h\"\n{map}\n"));
+        let info = compiled("pins", &text, Host::Qdisc).unwrap_or_else(|e| panic!("{e}"));
+        let said = objects::open(info, Host::Qdisc, "bpf_pins", &Settings::of(1, 64, true));
+        let said = said.map(drop).expect_err("it pins itself").to_string();
+        assert!(said.contains(": map ") && said.ends_with(" would pin itself"), "{said}");
     }
 
     #[test]
@@ -278,6 +284,87 @@ mod tests {
                 top("static qw_u64 n;\n#define qw_drop(r) (n++, qw_drop(r))"),
                 "a.h: it has variables of its own (n;",
                 "belongs in its state",
+            ),
+            (
+                "a variable that is set",
+                top("static qw_u64 n = 1;\n#define qw_drop(r) (n++, qw_drop(r))"),
+                "a.h: it has variables of its own (n;",
+                "belongs in its state",
+            ),
+            (
+                "a variable without a type for debuggers",
+                top("__attribute__((nodebug)) static qw_u64 n;\n#define qw_drop(r) (n++, qw_drop(r))"),
+                "a.h: it has variables of its own (n;",
+                "belongs in its state",
+            ),
+            (
+                "variables in a section of theirs",
+                top("__attribute__((section(\".data.mine\"))) qw_u64 n = 1;"),
+                "a.h: it has variables of its own (n;",
+                "belongs in its state",
+            ),
+            (
+                "the same without a value",
+                top("__attribute__((section(\".bss.mine\"))) qw_u64 n;"),
+                "a.h: it has variables of its own (n;",
+                "belongs in its state",
+            ),
+            (
+                "one beside the host's",
+                top("__attribute__((section(\".bss.stats\"))) qw_u64 n;"),
+                "a.h: it has variables of its own (n;",
+                "belongs in its state",
+            ),
+            (
+                "one without a name",
+                top("__asm__(\".section .bss.stats,\\\"aw\\\",@nobits\\n.space 8\\n.text\");"),
+                "a.h: it has variables of its own (.bss.stats;",
+                "belongs in its state",
+            ),
+            (
+                "one that the linker makes room for",
+                top("__attribute__((common)) qw_u64 n;"),
+                "a.h: it has variables of its own (n;",
+                "belongs in its state",
+            ),
+            (
+                "a constructor",
+                top("__attribute__((constructor)) static void f(void) {}"),
+                "a.h: it has a section of its own (.init_array",
+                "belongs in its state",
+            ),
+            (
+                "a map that pins itself",
+                top(
+                    "struct { int (*type)[2]; int (*max_entries)[1]; qw_u32 *key; qw_u64 *value; int (*pinning)[1]; } mine \
+                     __attribute__((section(\".maps\")));",
+                ),
+                "a.h: it has a map of its own (mine)",
+                "belongs in its state",
+            ),
+            (
+                "a program",
+                top("__attribute__((section(\"xdp\"))) int mine(void *c) { return 2; }"),
+                "a.h: it has a program of its own (mine)",
+                "part of the host's",
+            ),
+            (
+                "a program beside the host's",
+                top("__attribute__((section(\"struct_ops/init\"))) int mine(void *c) { return 0; }"),
+                "a.h: it has a program of its own (mine)",
+                "part of the host's",
+            ),
+            (
+                "a file of this machine, in a section of its own",
+                top("__asm__(\".section .mine,\\\"a\\\"\\n.incbin \\\"/dev/null\\\"\\n.space 1\\n.text\");"),
+                "a.h: it has a section of its own (.mine)",
+                "belongs in its state",
+            ),
+            (
+                "a name that is no text",
+                top("qw_u64 n __asm__(\"\\xff\\xfe\");"),
+                "a.h: no BPF object: ",
+                "a name in it is no UTF-8",
             ),
             (
                 "an include",
@@ -322,6 +409,15 @@ mod tests {
             let said = compiled("a", &sample("a", from, &to), Host::Qdisc).expect_err(what);
             println!("{said}");
             assert!(said.starts_with(begin) && said.contains(has) && !said.contains('\n'), "{what}: {said}");
+        }
+        // What one host has is not the other's.
+        for (host, variable) in [
+            (Host::Front, "qw_u32 owed_to_all;"),
+            (Host::Qdisc, "qw_u32 only __attribute__((section(\".bss.only\")));"),
+        ] {
+            let text = sample("a", "#include \"qw.h\"\n", &format!("#include \"qw.h\"\n{variable}\n"));
+            let said = compiled("a", &text, host).expect_err(variable);
+            assert!(said.starts_with("a.h: it has variables of its own (o"), "{said}");
         }
         // Names that the hosts' files have are free.
         for name in ["kernel", "host", "packet-x", "waiting"] {

@@ -5,7 +5,7 @@
 
 mod cache;
 mod compile;
-mod elf;
+pub mod elf;
 
 use sha2::{Digest, Sha256};
 use std::any::Any;
