@@ -1,5 +1,8 @@
 //! What may be run, or compiled, as root: nobody else could have put it there.
 
+use crate::names::shown;
+use rustix::fs::lgetxattr;
+use rustix::io::Errno;
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -8,8 +11,8 @@ use tempfile::TempDir;
 
 /// Can nobody but root and the caller change what is run from here? The path, the folders above it, and all that is below
 /// it belong to one of the two, and no one else may write to them. (A folder for all such as /tmp may stand above, where
-/// only an owner may rename. Of `sudo` the caller is who called it. A group of the owner's own number is the
-/// owner's alone, as pam_umask(8) has it.) Gives the path without links, which is what was looked at: the one that was asked for
+/// only an owner may rename. Of `sudo` the caller is who called it. A person's group of the owner's own number is the
+/// owner's alone, as pam_umask(8) has it: not root's.) Gives the path without links, which is what was looked at: the one that was asked for
 /// may be another by now. `instead` is what else can be done.
 ///
 /// # Errors
@@ -78,16 +81,18 @@ impl<'a> Trust<'a> {
     }
 
     fn one(&self, path: &Path, meta: &fs::Metadata, above: bool) -> Result<(), String> {
-        let (path, mode) = (path.display(), meta.mode() & 0o7777);
-        let instead = self.instead;
+        let mode = meta.mode() & 0o7777;
+        let own_group = meta.gid() == meta.uid() && meta.gid() >= PEOPLE && !has_list(path);
+        let (path, instead) = (shown(path.as_os_str()), self.instead);
         if !self.owners.contains(&meta.uid()) {
             let owner = format!("it belongs to user {}, neither to root nor to you", meta.uid());
+            let all = if meta.is_dir() && !above { "-R " } else { "" };
             return Err(format!(
-                "{path}: {owner}, and what is run could be anything: 'chown -R {} {path}' if you know what is in it, or {instead}",
+                "{path}: {owner}, and what is run could be anything: 'chown {all}{} {path}' if you know what is in it, or {instead}",
                 self.owners[1]
             ));
         }
-        let group = mode & 0o020 != 0 && meta.gid() != meta.uid();
+        let group = mode & 0o020 != 0 && !own_group;
         if (group || mode & 0o002 != 0) && !(above && mode & 0o1000 != 0) {
             return Err(format!(
                 "{path}: others than its owner may write here (mode {mode:04o}), and what is run could be anything: \
@@ -96,6 +101,15 @@ impl<'a> Trust<'a> {
         }
         Ok(())
     }
+}
+
+/// The first number of people's groups: those below are the system's, which may have others in them.
+const PEOPLE: u32 = 1000;
+
+/// Has it an access list (acl(5)), or is that not known? What the mode says of the group is then what anybody in the list may do at most.
+fn has_list(path: &Path) -> bool {
+    let asked = lgetxattr(path, "system.posix_acl_access", &mut [0u8; 0]);
+    !matches!(asked, Err(Errno::NODATA | Errno::OPNOTSUPP))
 }
 
 /// A folder of this process's own where temporary ones are made, if nobody else can put another in its place: the environment, which is
@@ -197,8 +211,75 @@ mod tests {
             chown(&all[0], None, Some(4711)).unwrap();
             may(&all[0], 0o775);
             refused(&lab, "(mode 0775)");
+            // Root's own group may have others in it.
+            chown(&all[0], None, Some(0)).unwrap();
+            refused(&lab, "(mode 0775)");
         } else {
             left_out("a lab of a stranger's", Lack::Setup, &"only root can give files away");
         }
+    }
+
+    /// A list says who else may write, where the mode seems to say that the owner's own group may.
+    #[test]
+    fn what_a_list_lets_others_write_is_not_run() {
+        if !rustix::process::geteuid().is_root() {
+            return left_out("access lists", Lack::Setup, &"only root can give files away");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("late.h");
+        fs::write(&file, "").unwrap();
+        chown(&file, Some(4711), Some(4711)).unwrap();
+        may(&file, 0o664);
+        let trust = Trust { owners: [0, 4711, 4711], ..Trust::new("name another file") };
+        trust.way(&file).unwrap();
+        // Version 2; tag, rights and number of each: the owner, user 4712, the group, the most, others.
+        let entries =
+            [(1, 6, u32::MAX), (2, 6, 4712), (4, 4, u32::MAX), (16, 6, u32::MAX), (32, 4, u32::MAX)];
+        let mut list = 2u32.to_le_bytes().to_vec();
+        for (tag, rights, number) in entries {
+            list.extend([tag, rights].map(u16::to_le_bytes).as_flattened());
+            list.extend(number.to_le_bytes());
+        }
+        let set =
+            rustix::fs::setxattr(&file, "system.posix_acl_access", &list, rustix::fs::XattrFlags::empty());
+        match set {
+            Ok(()) => {}
+            Err(Errno::OPNOTSUPP) => {
+                return left_out("access lists", Lack::Kernel, &"this file system has none");
+            }
+            Err(e) => panic!("{e}"),
+        }
+        let said = trust.way(&file).expect_err("4712 may write");
+        assert!(said.contains("others than its owner may write here (mode 0664)"), "{said}");
+        // As it says.
+        may(&file, 0o644);
+        trust.way(&file).unwrap();
+    }
+
+    /// What is above a file is not all of the file's owner.
+    #[test]
+    fn advice_is_for_what_is_looked_at_alone() {
+        if !rustix::process::geteuid().is_root() {
+            return left_out("advice on a stranger's folder", Lack::Setup, &"only root can give files away");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let folder = fs::canonicalize(dir.path()).unwrap().join("it's");
+        fs::create_dir(&folder).unwrap();
+        let file = folder.join("late.h");
+        fs::write(&file, "").unwrap();
+        let advice = |of: &Path| {
+            chown(of, Some(4711), None).unwrap();
+            let said = trusted(&file, "name another file").expect_err("a stranger's");
+            chown(of, Some(0), None).unwrap();
+            said
+        };
+        let quoted = |path: &Path| shown(path.as_os_str());
+        for path in [&folder, &file] {
+            let said = advice(path);
+            assert!(said.contains(&format!("'chown 0 {}'", quoted(path))), "{said}");
+        }
+        chown(&folder, Some(4711), None).unwrap();
+        let said = trusted(&folder, "set QUEUEWRIGHT_LAB").expect_err("a stranger's");
+        assert!(said.contains(&format!("'chown -R 0 {}'", quoted(&folder))), "{said}");
     }
 }
