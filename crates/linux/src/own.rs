@@ -12,6 +12,8 @@ use std::path::Path;
 
 /// The end of the names of compiled files.
 pub const ENDING: &str = ".bpf.o";
+/// What `attach` and `set` take for the port's, or for a file of weights.
+const TAKEN: [&str; 4] = ["limit", "overhead", "rate", "weights"];
 /// The section in which an object of a user's own says what it declares.
 pub(crate) const DECLARED: &str = ".rodata.own";
 
@@ -68,7 +70,14 @@ pub fn info(object: Vec<u8>) -> Result<&'static Info, String> {
         let elf = Elf::of(&compiled.object).ok_or(NO_OBJECT)?;
         foreign::check(&elf, host)?;
     }
-    Ok(info)
+    match info.params.iter().find(|param| TAKEN.contains(&param.name)) {
+        Some(param) => Err(format!(
+            "its parameter \"{}\" is called as what attach and set take for the port's ({}); give it another name",
+            param.name,
+            TAKEN.join(", ")
+        )),
+        None => Ok(info),
+    }
 }
 
 const NO_OBJECT: &str = "no BPF object: it is no ELF, or another machine's";
@@ -409,6 +418,14 @@ mod tests {
             let said = compiled("a", &sample("a", from, &to), Host::Qdisc).expect_err(what);
             println!("{said}");
             assert!(said.starts_with(begin) && said.contains(has) && !said.contains('\n'), "{what}: {said}");
+        }
+        // The simulator has no port beside it.
+        for taken in TAKEN {
+            let text = sample("taken", "P(\"ecn\", ", &format!("P(\"{taken}\", "))
+                .replace("H(\"ecn\", ", &format!("H(\"{taken}\", "));
+            own::load("./taken.h", &text).unwrap_or_else(|e| panic!("{e}"));
+            let said = compiled("taken", &text, Host::Qdisc).expect_err(taken);
+            assert!(said.starts_with(&format!("taken.h: its parameter \"{taken}\" is called as ")), "{said}");
         }
         // What one host has is not the other's.
         for (host, variable) in [
