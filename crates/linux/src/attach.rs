@@ -636,7 +636,9 @@ pub(crate) fn info_of(record: &Record) -> Result<&'static Info, Error> {
     }
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.pin(OWN).display()));
     let map = MapHandle::from_pinned_path(record.pin(OWN)).map_err(wrong)?;
-    own::attached(&map.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default())
+    let declared = map.lookup(&FIRST, MapFlags::ANY).map_err(wrong)?.unwrap_or_default();
+    own::attached(&declared)
+        .map_err(|why| Error::System(format!("{}: {}: {why}", names::quoted(&record.dev), record.discipline)))
 }
 
 /// The parameters that its map has, of one instance.

@@ -96,8 +96,8 @@ fn declared(object: &[u8]) -> Result<&[u8], String> {
 }
 
 /// The one that runs under a record's pins, by what it declares.
-pub(crate) fn attached(declared: &[u8]) -> Result<&'static Info, Error> {
-    own::declared(declared, Vec::new()).map_err(Error::System)
+pub(crate) fn attached(declared: &[u8]) -> Result<&'static Info, String> {
+    own::declared(declared, Vec::new())
 }
 
 /// Its object, if it is one for a host of this kind; None: it is no file of a user's own.
@@ -236,6 +236,19 @@ mod tests {
         for wrong in [&declared[1..], &[], &[0xff; 4000]] {
             own::declared(wrong, Vec::new()).expect_err("too short, or nonsense");
         }
+        // Behind three numbers: texts.
+        let with = |text: usize, word: &[u8]| {
+            let (mut other, at) = (declared.to_vec(), 24 + 208 * text);
+            other[at..at + word.len()].copy_from_slice(word);
+            other
+        };
+        let (codel, no_sum) = (with(0, b"codel\0"), with(1, b"x"));
+        let said = own::declared(&codel, object.clone()).expect_err("it comes with the program");
+        assert_eq!(said, "it was compiled by another version of this program");
+        // What runs may have been attached by a version that had none.
+        assert_eq!(attached(&codel).map(|info| info.name), Ok("codel"));
+        assert_eq!(attached(&no_sum).map(|info| info.name), Err(said.clone()));
+        assert_eq!(attached(&with(0, b"a/b\0")).map(|info| info.name), Err(said));
         assert!(info(b"no ELF".to_vec()).expect_err("no object").starts_with("no BPF object"));
         // Of a symbol, of a section, and what only types say.
         for name in ["owed_to_all", "struct_ops/init", "sojourn_ns"] {

@@ -43,7 +43,7 @@ pub struct Compiled {
     /// The object; empty: it is loaded already.
     pub object: Vec<u8>,
     /// The program that the file was put into.
-    pub host: &'static str,
+    pub host: String,
 }
 
 impl Own {

@@ -4,7 +4,7 @@
 use super::describe::{Compiled, FORM, Own, describe, name};
 use super::table::{Head, Help, Range, Table};
 use crate::{Action, Info, Packet, Probe, Queue, Reason, Verdict};
-use queuewright_own::{MAX_LINES, Shown, filled, sha256};
+use queuewright_own::{MAX_LINES, Shown, filled, sha256, stem};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Mutex, PoisonError};
@@ -66,15 +66,13 @@ impl KernelSource {
 /// # Errors
 /// What is wrong with a declaration; or it is of another version of this program.
 pub fn declared(declared: &[u8], object: Vec<u8>) -> Result<&'static Info, String> {
-    static KNOWN: Mutex<Option<HashMap<[String; 2], &'static Info>>> = Mutex::new(None);
+    type Known = HashMap<[String; 2], Result<&'static Info, String>>;
+    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
     let key = [declared, &object].map(sha256);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(info) = known.as_ref().and_then(|all| all.get(&key).copied()) {
-        return Ok(info);
-    }
-    let info: &'static Info = Box::leak(Box::new(read(declared, object)?));
-    known.get_or_insert_default().insert(key, info);
-    Ok(info)
+    // What is wrong with one is kept, too: what it declares stays for that, and may be asked for again and again.
+    let known = known.get_or_insert_default().entry(key);
+    known.or_insert_with(|| read(declared, object).map(|info| &*Box::leak(Box::new(info)))).clone()
 }
 
 /// A table that has no code of the file, with the places of its parameters.
@@ -98,10 +96,10 @@ struct Field {
 }
 
 /// What is left of a section.
-struct Section(&'static [u8]);
+struct Section<'a>(&'a [u8]);
 
-impl Section {
-    fn take(&mut self, bytes: usize) -> Option<&'static [u8]> {
+impl<'a> Section<'a> {
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;
         Some(taken)
@@ -113,7 +111,7 @@ impl Section {
     }
 
     /// What of a text ends with 0.
-    fn text(&mut self) -> Option<&'static CStr> {
+    fn text(&mut self) -> Option<&'a CStr> {
         CStr::from_bytes_until_nul(self.take(TEXT)?).ok()
     }
 }
@@ -135,16 +133,18 @@ fn read(declared: &[u8], object: Vec<u8>) -> Result<Info, String> {
     if declared.len() != HEAD + params * (RANGE + HELP) + variables * SHOWN {
         return Err(other());
     }
-    let mut section = Section(Vec::leak(declared.to_vec()));
-    section.take(3 * WORD);
-    let mut text = || section.text().ok_or_else(long);
-    let [name, sha256, host, about] = [text()?, text()?, text()?, text()?];
-    let utf8 = |text: &'static CStr| text.to_str().map_err(|_| other());
-    let (name, sha256, host) = (utf8(name)?, utf8(sha256)?, utf8(host)?);
-    // Whoever made it, it is to be what this program would have made.
-    if self::name(&format!("./{name}.h")).is_err() {
+    let mut section = Section(&declared[3 * WORD..]);
+    let mut text = || section.text().ok_or_else(long)?.to_str().map_err(|_| other());
+    let [name, sha256, host] = [text()?, text()?, text()?];
+    // Whoever made it, it is to be what this program would have made. What runs already may have a name that has been taken since.
+    let file = format!("./{name}.h");
+    let named = stem(&file) == Some(name) && (object.is_empty() || self::name(&file).is_ok());
+    let summed = sha256.len() == 64 && sha256.bytes().all(|b| b.is_ascii_hexdigit());
+    if !named || !summed {
         return Err(other());
     }
+    let mut section = Section(Vec::leak(section.0.to_vec()));
+    let about = section.text().ok_or_else(long)?;
     let (mut fields, mut ranges, mut helps, mut shown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..params {
         let name = section.text().ok_or_else(long)?;
@@ -191,7 +191,7 @@ fn read(declared: &[u8], object: Vec<u8>) -> Result<Info, String> {
         probe: no_value,
     };
     let placed: &'static Placed = Box::leak(Box::new(Placed { table, fields }));
-    let object = Some(Compiled { object, host });
+    let object = Some(Compiled { object, host: host.into() });
     describe(name, Own { text: "".into(), sha256: sha256.into(), object, table: &placed.table })
 }
 
