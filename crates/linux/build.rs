@@ -13,7 +13,7 @@ const REPLAYED: [&str; 5] = ["codel", "pie", "titrate", "cp_aqm", "queuepilot"];
 
 fn main() {
     let given = env::var("QUEUEWRIGHT_CLANG").ok();
-    let found = clang::find(given.as_deref(), &env::var_os("PATH").unwrap_or_default());
+    let found = clang::find(given.as_deref(), &env::var_os("PATH").unwrap_or_default(), clang::whole);
     for path in ["../../aqm", "bpf", "build.rs", "clang.rs", "flags.rs"]
         .map(PathBuf::from)
         .iter()

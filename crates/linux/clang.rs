@@ -1,7 +1,7 @@
 //! For build.rs: which clang compiles for BPF, and what tells cargo that another answer may be due.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
@@ -18,13 +18,13 @@ pub struct Found {
     pub watched: Vec<PathBuf>,
 }
 
-/// Looks for `given` (`QUEUEWRIGHT_CLANG`), then for the known names, in the folders of `path` (`PATH`).
-pub fn find(given: Option<&str>, path: &OsStr) -> Found {
+/// Looks for `given` (`QUEUEWRIGHT_CLANG`), then for the known names, in the folders of `path` (`PATH`). `said` is what a command prints.
+pub fn find(given: Option<&str>, path: &OsStr, said: impl Fn(&mut Command) -> Option<String>) -> Found {
     let folders: Vec<PathBuf> = env::split_paths(path).filter(|folder| folder.is_dir()).collect();
     let names = given.into_iter().chain(NAMES);
     // A name with a slash in it replaces the folder.
     let mut all = names.flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-    let clang = all.find(has_bpf);
+    let clang = all.find(|clang| has_bpf(clang, &said));
     let given: Vec<PathBuf> = given.map_or(Vec::new(), |name| folders.iter().map(|f| f.join(name)).collect());
     let mut watched = match &clang {
         Some(clang) => vec![clang.clone()],
@@ -44,10 +44,16 @@ pub fn find(given: Option<&str>, path: &OsStr) -> Found {
     Found { clang, watched }
 }
 
-fn has_bpf(clang: &PathBuf) -> bool {
+/// What a command prints, however long that takes.
+#[allow(dead_code, reason = "what is compiled when it is named has a deadline")]
+pub fn whole(command: &mut Command) -> Option<String> {
+    Some(String::from_utf8_lossy(&command.output().ok()?.stdout).into_owned())
+}
+
+fn has_bpf(clang: &Path, said: impl Fn(&mut Command) -> Option<String>) -> bool {
     // Variables of clang's own (CCC_OVERRIDE_OPTIONS) would have it do other things, and the caller may be root.
     let mut command = Command::new(clang);
     command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-    let targets = command.arg("--print-targets").output();
-    targets.is_ok_and(|o| String::from_utf8_lossy(&o.stdout).lines().any(|l| l.trim().starts_with("bpf ")))
+    let targets = said(command.arg("--print-targets"));
+    targets.is_some_and(|targets| targets.lines().any(|l| l.trim().starts_with("bpf ")))
 }

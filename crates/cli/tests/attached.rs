@@ -1439,13 +1439,14 @@ fn own_files() {
     works(&["detach", "v0"]);
 
     // What it was compiled to stays as it is, and needs no compiler.
-    let no_clang =
-        "for clang in /usr/bin/clang*; do mount --bind /dev/null \"$clang\" || exit 9; done; exec \"$@\"";
-    let without_clang = |words: &[&str]| {
+    let with_clang = |other: &Path, words: &[&str]| {
+        let over =
+            "for clang in /usr/bin/clang*; do mount --bind \"$0\" \"$clang\" || exit 9; done; exec \"$@\"";
         let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", no_clang, "sh", env!("CARGO_BIN_EXE_queuewright")]).args(words);
-        said(command.stdin(Stdio::null()))
+        command.args(["--mount", "sh", "-c", over]).arg(other);
+        said(command.arg(env!("CARGO_BIN_EXE_queuewright")).args(words).stdin(Stdio::null()))
     };
+    let without_clang = |words: &[&str]| with_clang(Path::new("/dev/null"), words);
     let object = format!("{}/late.bpf.o", at.display());
     let (code, text) = here(&["attach", "v0", "./late.h", "--front", "--compile", "late.bpf.o"]);
     assert!(code == 0 && text.starts_with("late.bpf.o: late, ") && root("v0") == before, "{text}");
@@ -1468,6 +1469,15 @@ fn own_files() {
     let (code, text) = here(&with_object);
     assert!(code == 2 && text.contains("late.bpf.o: no BPF object: "), "{text}");
     fs::write(at.join("late.h"), &original).expect("ours");
+
+    // What a compiler leaves elsewhere others may read: it has a folder of its own, and says nothing of how it crashed.
+    let fake = at.join("fake");
+    let shows = "#!/bin/sh\n[ \"$1\" = --print-targets ] && exec echo '  bpf - BPF'\n[ \"$TMPDIR\" = \"$PWD\" ] || exit 1\n\
+                 case \"$*\" in *-fno-crash-diagnostics*) echo own.h:1:1: error: its own folder >&2; esac\nexit 1\n";
+    fs::write(&fake, shows).expect("ours");
+    fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).expect("ours");
+    let (code, text) = with_clang(&fake, &words);
+    assert!(code == 2 && text.contains("late.h: as BPF: its own folder"), "{text}");
 
     // A compiler of somebody else's.
     let mark = at.join("mark");

@@ -9,6 +9,8 @@ use queuewright_own::{COMPILE_BYTES, COMPILE_WITHIN, FirstError, MISTAKES, first
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 /// What is to be compiled.
 pub(crate) struct Job<'a> {
@@ -25,6 +27,15 @@ pub(crate) struct Job<'a> {
     pub may_include: &'a str,
 }
 
+/// When a clang that is asked what it can do is ended: it takes some ms.
+const ASKED_WITHIN: Duration = Duration::from_secs(10);
+
+/// What a command prints within that time; `work` is a folder for files.
+fn said_within(time: Duration, command: &mut Command, work: &Path) -> Option<String> {
+    let (ended, said, _) = run(command, work, time, Some(COMPILE_BYTES)).ok()?;
+    ended?.success().then_some(said)
+}
+
 /// Compiles it in the new folder `work`: an object for libbpf.
 ///
 /// # Errors
@@ -33,7 +44,9 @@ pub(crate) fn compile(job: &Job<'_>, work: &Path) -> Result<Vec<u8>, String> {
     let file = job.file;
     let root = rustix::process::geteuid().is_root();
     let given = std::env::var("QUEUEWRIGHT_CLANG").ok().filter(|_| !root);
-    let found = clang::find(given.as_deref(), OsStr::new(&programs()));
+    let found = clang::find(given.as_deref(), OsStr::new(&programs()), |asked| {
+        said_within(ASKED_WITHIN, asked, work)
+    });
     let Some(clang) = found.clang else {
         return Err(format!(
             "{file}: to run it in Linux a clang that compiles for BPF is needed; install clang-19{}",
@@ -54,13 +67,16 @@ pub(crate) fn compile(job: &Job<'_>, work: &Path) -> Result<Vec<u8>, String> {
         job.cpu,
         "-nostdinc",
         "-fno-color-diagnostics",
+        // If it crashes, nothing of the file is left in a folder for all.
+        "-fno-crash-diagnostics",
         "-Wno-everything",
         "-I.",
     ]);
     command.args(MISTAKES).args(&job.defines);
     // No paths of this machine in the object.
     command.arg(format!("-ffile-prefix-map={}=.", work.display()));
-    command.args(["-MD", "-MF", "read.d", "-c", job.host, "-o", "object.o"]).current_dir(work);
+    command.args(["-MD", "-MF", "read.d", "-c", job.host, "-o", "object.o"]);
+    command.current_dir(work).env("TMPDIR", work);
     let (ended, _, said) = run(&mut command, work, COMPILE_WITHIN, Some(COMPILE_BYTES)).map_err(wrong)?;
     match ended {
         Some(ended) if ended.success() => {}
@@ -144,6 +160,7 @@ pub(crate) fn refusal(file: &str, said: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     const FILE: &str = "my-long-control.h";
 
@@ -171,6 +188,16 @@ mod tests {
         let said = "the kernel refuses it: Error: can't register struct_ops control: Invalid argument";
         assert_eq!(refusal(FILE, other), format!("my-long-control.h: {said}"));
         assert_eq!(refusal(FILE, ""), "my-long-control.h: the kernel refuses it: no reason is given");
+    }
+
+    #[test]
+    fn a_clang_that_does_not_answer_is_none() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let fake = dir.path().join("clang");
+        fs::write(&fake, "#!/bin/sh\nexec sleep 100\n").expect("it can be written");
+        fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).expect("it may run");
+        let soon = |asked: &mut Command| said_within(Duration::from_millis(200), asked, dir.path());
+        assert_eq!(clang::find(None, dir.path().as_os_str(), soon).clang, None);
     }
 
     #[test]

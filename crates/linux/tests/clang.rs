@@ -24,7 +24,7 @@ fn the_first_that_has_bpf_is_taken() {
     }
     let path = std::env::join_paths([&a, &dir.path().join("none"), &b]).expect("no colons");
     let whole = a.join("mine");
-    let find = |given| clang::find(given, &path);
+    let find = |given| clang::find(given, &path, clang::whole);
     // A folder that is not there is not watched: cargo would look, and compile all again, each time.
     assert_eq!(find(None), clang::Found { clang: None, watched: vec![a.clone(), b.clone()] });
     install(&a.join("clang"), "  x86-64 - 64-bit X86");
@@ -50,7 +50,7 @@ fn where_the_given_one_may_come_is_watched() {
         fs::create_dir(folder).expect("a folder");
     }
     let mine = elsewhere.join("mine");
-    let find = |given: &Path| clang::find(given.to_str(), a.as_os_str());
+    let find = |given: &Path| clang::find(given.to_str(), a.as_os_str(), clang::whole);
     assert_eq!(find(&mine), clang::Found { clang: None, watched: vec![a.clone(), elsewhere.clone()] });
     let known = a.join("clang");
     install(&known, "  bpf    - BPF (host endian)");
@@ -87,7 +87,7 @@ fn cargo_looks_again_when_a_compiler_comes_or_goes_and_only_then() {
     let script = format!(
         "#[path = {source:?}]\nmod clang;\nfn main() {{\n    \
          let given = std::env::var(\"FAKE_CLANG\").unwrap();\n    \
-         let found = clang::find(Some(&given), &std::env::var_os(\"FAKE_PATH\").unwrap());\n    \
+         let found = clang::find(Some(&given), &std::env::var_os(\"FAKE_PATH\").unwrap(), clang::whole);\n    \
          for path in &found.watched {{\n        println!(\"cargo:rerun-if-changed={{}}\", path.display());\n    }}\n    \
          println!(\"cargo:warning=looked: {{:?}}\", found.clang.map(|c| c.file_name().unwrap().to_owned()));\n}}\n"
     );
