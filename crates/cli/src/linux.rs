@@ -156,9 +156,10 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
         leave_keeper(&a.dev, lock)?;
     }
     crate::print(&format!(
-        "{}: {} ({text}){}\n",
+        "{}: {} ({}){}\n",
         linux::quoted(&a.dev),
         plan.record.kind,
+        linux::safe(&text),
         if port.rate > 0 { format!(" at {}", Unit::Rate.show(port.rate)) } else { String::new() }
     ))
 }
@@ -180,7 +181,10 @@ fn own_info(text: &str, port: &Port) -> Result<&'static Info, Failure> {
         true => Failure::Input(why),
         false => Failure::Input(format!("{name}: {why}")),
     };
-    std::fs::metadata(name).map_err(|e| wrong(unreadable(&e)))?;
+    // A folder would be looked at with all that is below it.
+    if !std::fs::metadata(name).map_err(|e| wrong(unreadable(&e)))?.is_file() {
+        return Err(wrong("not a file".into()));
+    }
     let path = linux::trusted(Path::new(name), "name another file").map_err(Failure::Input)?;
     if is_compiled(name) {
         return own::info(read_file(&path, MAX_OBJECT).map_err(|e| wrong(unreadable(&e)))?).map_err(wrong);
@@ -194,7 +198,7 @@ fn own_info(text: &str, port: &Port) -> Result<&'static Info, Failure> {
 
 /// Writes what a file of a user's own is compiled to.
 fn compile(text: &str, port: &Port, to: &Path) -> Result<(), Failure> {
-    let shown = to.display();
+    let shown = to.display().to_string();
     if !is_own(text) || !to.to_string_lossy().ends_with(ENDING) {
         let why = format!("it is for a file of your own, ./late.h, and a name that ends with {ENDING}");
         return Err(Failure::Input(format!("--compile {shown}: {why}")));
@@ -207,7 +211,7 @@ fn compile(text: &str, port: &Port, to: &Path) -> Result<(), Failure> {
     let mut new = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
     std::io::Write::write_all(&mut new, object).map_err(wrong)?;
     new.persist(to).map_err(|e| wrong(e.error))?;
-    crate::print(&format!("{shown}: {}, {} bytes\n", info.name, object.len()))
+    crate::print(&format!("{}: {}, {} bytes\n", linux::safe(&shown), info.name, object.len()))
 }
 
 /// Largest compiled file, bytes.
@@ -223,12 +227,13 @@ fn from_anywhere(text: &str) -> Result<String, Failure> {
             _ => Err(wrong(&format!("{path:?} has a comma or a colon in it, or is not UTF-8: rename it"))),
         }
     };
-    let part = |part: &str| match part.strip_prefix("weights=") {
+    // Behind a name there are parameters alone.
+    let part = |(place, part): (usize, &str)| match part.strip_prefix("weights=") {
+        _ if place == 0 && is_own(part) => absolute("", part),
         Some(name) if !Policy::is_brought(name) => Ok(format!("weights={}", absolute("weights = ", name)?)),
-        None if is_own(part) && !part.contains('=') => absolute("", part),
         _ => Ok(part.to_string()),
     };
-    Ok(text.split(':').map(part).collect::<Result<Vec<_>, _>>()?.join(":"))
+    Ok(text.split(':').enumerate().map(part).collect::<Result<Vec<_>, _>>()?.join(":"))
 }
 
 /// Leaves a process that tells htb what is each class's share. It ends when the discipline is taken off; until then the lock
@@ -360,8 +365,9 @@ pub fn set(s: &Set) -> Result<(), Failure> {
         }
     })?;
     crate::print(&format!(
-        "{}: {text}{asked}{}\n",
+        "{}: {}{asked}{}\n",
         linux::quoted(&s.dev),
+        linux::safe(&text),
         if fresh { ", its state begun anew" } else { "" }
     ))
 }
@@ -482,7 +488,7 @@ fn shown(s: &linux::Status) -> String {
         let _ = write!(limit, ", overhead {}b", s.overhead);
     }
     let dev = linux::with_name(&s.dev);
-    let mut out = format!("{dev}: {} ({}), {rate}, {limit}{gone}\n", s.kind, s.discipline);
+    let mut out = format!("{dev}: {} ({}), {rate}, {limit}{gone}\n", s.kind, linux::safe(&s.discipline));
     if let Some(mend) = &s.mend {
         let _ = writeln!(out, "  missing  {}: {mend}", s.missing.join("; "));
     }

@@ -1430,6 +1430,18 @@ fn own_files() {
     works(&["detach", "v0"]);
     assert_eq!(root("v0"), before);
 
+    // Wherever it is, it is named from the root.
+    let folder = at.join("weights=my\u{1b}folder");
+    fs::create_dir(&folder).expect("ours");
+    fs::write(folder.join("late.h"), &original).expect("ours");
+    let (code, text) = attach("weights=my\u{1b}folder/late.h");
+    let named = folder.display().to_string().replace('\u{1b}', "\\u{1b}");
+    assert!(code == 0 && text.contains(&format!("({named}/late.h)")), "{text}");
+    for text in [works(&["status", "v0"]), works(&["set", "v0", "target=6ms"])] {
+        assert!(text.contains(&format!("{named}/late.h")), "{text}");
+    }
+    works(&["detach", "v0"]);
+
     // The unit's rights are enough.
     fs::write(at.join("late.h"), &original).expect("ours");
     let words = ["attach", "v0", &path, "--rate", "20mbit", "--front"];
@@ -1534,6 +1546,9 @@ fn own_files() {
     std::os::unix::fs::chown(at.join("late.h"), Some(NOBODY), None).expect("root may");
     let (code, text) = attach("./late.h");
     assert!(code == 2 && text.contains("it belongs to user 65534"), "{text}");
+    fs::create_dir(at.join("folder.h")).expect("ours");
+    let (code, text) = attach("./folder.h");
+    assert!(code == 2 && text.contains("folder.h: not a file"), "{text}");
     let (code, text) = attach("./none.h");
     assert!(code == 2 && text.contains("none.h: no such file") && text.lines().count() == 1, "{text}");
     nothing("a stranger's");

@@ -163,6 +163,7 @@ impl Plan {
     /// What would be done, a line each.
     pub fn steps(&self) -> Vec<String> {
         let Record { dev, kind, before, text, .. } = &self.record;
+        let text = names::safe(text);
         // As tc is told it.
         let dev = self.record.name().map_or_else(|| names::quoted(dev), |name| names::shown(&name));
         let mut steps = vec![

@@ -171,7 +171,8 @@ fn queues(dev: &OsStr) -> Finding {
 
 fn qdisc(dev: &str, index: u32, name: &OsStr) -> Finding {
     if let Some(there) = record(dev) {
-        return finding("qdisc", true, format!("{} ({}), attached by this program", there.kind, there.text));
+        let text = names::safe(&there.text);
+        return finding("qdisc", true, format!("{} ({text}), attached by this program", there.kind));
     }
     // Whoever may not look does not know what ours would put back.
     if front::is_there(index).unwrap_or(false) && records().is_err() {
