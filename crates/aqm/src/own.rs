@@ -7,8 +7,8 @@ mod kernel;
 mod table;
 
 use crate::Info;
-use describe::{FORM, describe};
 pub use describe::{Compiled, Own, SERIES, name};
+use describe::{FORM, describe};
 pub use kernel::{KernelSource, declared, variables};
 pub(crate) use queuewright_own::FILE;
 pub use queuewright_own::{MAX_BYTES, hex, is_file};

@@ -564,7 +564,7 @@ mod tests {
                 of(&format!("{{ name = \"cake\", framing = \"{framing}\"{overhead} }}")).map(|q| q.words);
             let told = told.expect("tc has it");
             assert!(
-                told.contains(words) && told.contains("overhead") == !overhead.is_empty(),
+                told.contains(words) && told.contains("overhead") != overhead.is_empty(),
                 "{framing}: {told}"
             );
         }
