@@ -5,7 +5,7 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const PAPERS: [&str; 5] = ["titrate", "duk", "cp-aqm", "santa", "queuepilot"];
+const PAPERS: [&str; 6] = ["titrate", "duk", "cp-aqm", "santa", "queuepilot", "l4s"];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
