@@ -381,7 +381,7 @@ pub static FLOWS: Keys = Keys {
             "TCP: ECN is negotiated; with `\"l4s\"` packets say ECT(1), as those of senders do that yield in \
              proportion to marks (RFC 9331), and [AccECN](#accurate-ecn) counts marks. `dctcp` does so in any case, and its receivers echo each segment's mark",
         )
-        .partly("Linux has no sender of ECT(1)"),
+        .partly("on Linux only prague says ECT(1), and it does so without \"l4s\""),
         key("rate", RATES, Says("needed for `brutal`"), "`brutal` only: the rate it sends at")
             .never("Linux has no such congestion control"),
         key(
