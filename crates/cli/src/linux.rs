@@ -186,14 +186,18 @@ fn own_info(text: &str, port: &Port) -> Result<&'static Info, Failure> {
         return Err(wrong("not a file".into()));
     }
     let path = linux::trusted(Path::new(name), "name another file").map_err(Failure::Input)?;
+    let info = |object| {
+        let info = own::info(object)?;
+        own::attachable(info).map(|()| info)
+    };
     if is_compiled(name) {
-        return own::info(read_file(&path, MAX_OBJECT).map_err(|e| wrong(unreadable(&e)))?).map_err(wrong);
+        return info(read_file(&path, MAX_OBJECT).map_err(|e| wrong(unreadable(&e)))?).map_err(wrong);
     }
     let bytes = read_file(&path, queuewright_aqm::own::MAX_BYTES).map_err(|e| wrong(unreadable(&e)))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong("not UTF-8 text".into()))?;
     let work = linux::scratch("queuewright-own").map_err(Failure::Run)?;
     let object = own::compile(name, &text, port.host(), work.path()).map_err(Failure::Input)?;
-    own::info(object).map_err(wrong)
+    info(object).map_err(wrong)
 }
 
 /// Writes what a file of a user's own is compiled to.

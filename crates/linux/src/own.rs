@@ -70,13 +70,21 @@ pub fn info(object: Vec<u8>) -> Result<&'static Info, String> {
         let elf = Elf::of(&compiled.object).ok_or(NO_OBJECT)?;
         foreign::check(&elf, host)?;
     }
+    Ok(info)
+}
+
+/// Has it a parameter that `attach` and `set` would take for the port's, or for a file of weights?
+///
+/// # Errors
+/// It has; the lab, which has other words for the port, takes it.
+pub fn attachable(info: &Info) -> Result<(), String> {
     match info.params.iter().find(|param| TAKEN.contains(&param.name)) {
         Some(param) => Err(format!(
             "its parameter \"{}\" is called as what attach and set take for the port's ({}); give it another name",
             param.name,
             TAKEN.join(", ")
         )),
-        None => Ok(info),
+        None => Ok(()),
     }
 }
 
@@ -351,7 +359,7 @@ mod tests {
             ),
             (
                 "a constructor",
-                top("__attribute__((constructor)) static void f(void) {}"),
+                top("__attribute__((constructor)) static void f(void) { __asm__ volatile(\"\"); }"),
                 "a.h: it has a section of its own (.init_array",
                 "belongs in its state",
             ),
@@ -432,13 +440,14 @@ mod tests {
             println!("{said}");
             assert!(said.starts_with(begin) && said.contains(has) && !said.contains('\n'), "{what}: {said}");
         }
-        // The simulator has no port beside it.
+        // The simulator and the lab have no port beside it.
         for taken in TAKEN {
             let text = sample("taken", "P(\"ecn\", ", &format!("P(\"{taken}\", "))
                 .replace("H(\"ecn\", ", &format!("H(\"{taken}\", "));
             own::load("./taken.h", &text).unwrap_or_else(|e| panic!("{e}"));
-            let said = compiled("taken", &text, Host::Qdisc).expect_err(taken);
-            assert!(said.starts_with(&format!("taken.h: its parameter \"{taken}\" is called as ")), "{said}");
+            let info = compiled("taken", &text, Host::Qdisc).unwrap_or_else(|e| panic!("{e}"));
+            let said = attachable(info).expect_err(taken);
+            assert!(said.starts_with(&format!("its parameter \"{taken}\" is called as ")), "{said}");
         }
         // What one host has is not the other's.
         for (host, variable) in [
