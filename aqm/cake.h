@@ -78,21 +78,23 @@ struct qw_cake_flow {
 	qw_u32 bytes;
 	qw_u32 packets;
 	qw_s32 deficit;
-	qw_u16 before, after; /* in its list: index + 1, 0: none */
+	qw_u16 before, after; /* in its list, a ring: index + 1 */
 	qw_u16 source, destination; /* indices of its hosts */
 	qw_u16 place; /* in the heap */
 	qw_u16 state; /* QW_CAKE_NONE .. */
 };
 
-/* At an index two hosts, one of each side: their hashes, and how many bulk queues
- * come from the one and go to the other. */
+/* At an index two hosts, one of each side: their hashes, how many bulk queues come
+ * from the one and go to the other, and what that takes off a queue's part of a
+ * round, of 65535. */
 struct qw_cake_host {
 	qw_u32 source, destination;
 	qw_u16 from, to;
+	qw_u16 from_less, to_less;
 };
 
 struct qw_cake_list {
-	qw_u32 head, tail; /* index + 1, 0: empty */
+	qw_u32 head; /* index + 1, 0: empty; the last is before it */
 };
 
 /* Time that the link takes for a byte: ns << shift. */
@@ -408,29 +410,31 @@ static inline void qw_cake_append(struct qw_cake_flow *of_tin,
 {
 	struct qw_cake_flow *f = &of_tin[index & (QW_CAKE_FLOWS - 1)];
 
-	f->before = (qw_u16)l->tail;
-	f->after = 0;
-	if (l->tail)
-		of_tin[(l->tail - 1) & (QW_CAKE_FLOWS - 1)].after =
-			(qw_u16)(index + 1);
-	else
-		l->head = index + 1;
-	l->tail = index + 1;
+	qw_u16 self = (qw_u16)(index + 1);
+	struct qw_cake_flow *head;
+
+	if (!l->head) {
+		f->before = self;
+		f->after = self;
+		l->head = self;
+		return;
+	}
+	head = &of_tin[(l->head - 1) & (QW_CAKE_FLOWS - 1)];
+	f->before = head->before;
+	f->after = (qw_u16)l->head;
+	of_tin[(head->before - 1u) & (QW_CAKE_FLOWS - 1)].after = self;
+	head->before = self;
 }
 
 static inline void qw_cake_remove(struct qw_cake_flow *of_tin,
-				  struct qw_cake_list *l,
-				  const struct qw_cake_flow *f)
+				  struct qw_cake_list *l, qw_u32 index)
 {
-	if (f->before)
-		of_tin[(f->before - 1u) & (QW_CAKE_FLOWS - 1)].after = f->after;
-	else
-		l->head = f->after;
-	if (f->after)
-		of_tin[(f->after - 1u) & (QW_CAKE_FLOWS - 1)].before =
-			f->before;
-	else
-		l->tail = f->before;
+	const struct qw_cake_flow *f = &of_tin[index & (QW_CAKE_FLOWS - 1)];
+
+	if (l->head == index + 1)
+		l->head = f->after == index + 1 ? 0 : f->after;
+	of_tin[(f->before - 1u) & (QW_CAKE_FLOWS - 1)].after = f->after;
+	of_tin[(f->after - 1u) & (QW_CAKE_FLOWS - 1)].before = f->before;
 }
 
 /* --------------------------------------------------------------- hosts --- */
@@ -442,18 +446,29 @@ static inline int qw_cake_divides(const struct qw_cake_params *p, qw_u32 side)
 	       (side | QW_CAKE_BY_FLOW);
 }
 
+/* What so many bulk queues leave of 65535 for others than one of them. */
+static inline qw_u16 qw_cake_less(qw_u32 bulk)
+{
+	return bulk ? (qw_u16)(65535u - 65535u / bulk) : 0;
+}
+
 /* A queue's hosts have a bulk queue more (1), or less (-1). */
 static inline void qw_cake_weigh(struct qw_cake_tin *t,
 				 const struct qw_cake_params *p,
 				 const struct qw_cake_flow *f, int by)
 {
-	qw_u16 *from = &t->host[f->source & (QW_CAKE_FLOWS - 1)].from;
-	qw_u16 *to = &t->host[f->destination & (QW_CAKE_FLOWS - 1)].to;
+	struct qw_cake_host *source = &t->host[f->source & (QW_CAKE_FLOWS - 1)];
+	struct qw_cake_host *to =
+		&t->host[f->destination & (QW_CAKE_FLOWS - 1)];
 
-	if (qw_cake_divides(p, QW_CAKE_BY_SOURCE))
-		*from = (qw_u16)(*from + by);
-	if (qw_cake_divides(p, QW_CAKE_BY_DESTINATION))
-		*to = (qw_u16)(*to + by);
+	if (qw_cake_divides(p, QW_CAKE_BY_SOURCE)) {
+		source->from = (qw_u16)(source->from + by);
+		source->from_less = qw_cake_less(source->from);
+	}
+	if (qw_cake_divides(p, QW_CAKE_BY_DESTINATION)) {
+		to->to = (qw_u16)(to->to + by);
+		to->to_less = qw_cake_less(to->to);
+	}
 }
 
 /* A sparse queue, or one that waits, becomes bulk. */
@@ -474,15 +489,12 @@ static inline void qw_cake_becomes_bulk(struct qw_cake *s,
 static inline qw_s32 qw_cake_part(const struct qw_cake_tin *t,
 				  struct qw_cake_flow *f)
 {
-	qw_u32 load = 1, on;
+	qw_u32 less = t->host[f->source & (QW_CAKE_FLOWS - 1)].from_less;
+	qw_u32 to = t->host[f->destination & (QW_CAKE_FLOWS - 1)].to_less;
 
-	on = t->host[f->source & (QW_CAKE_FLOWS - 1)].from;
-	if (on > load)
-		load = on;
-	on = t->host[f->destination & (QW_CAKE_FLOWS - 1)].to;
-	if (on > load)
-		load = on;
-	return (qw_s32)((t->flow_quantum * (65535u / load) +
+	if (to > less)
+		less = to;
+	return (qw_s32)((t->flow_quantum * (65535u - less) +
 			 (qw_dice_roll(&f->cobalt.dice) >> 16)) >>
 			16);
 }
@@ -768,7 +780,7 @@ qw_cake_enqueue(struct qw_cake *s, const struct qw_cake_params *p, qw_u64 now,
 
 	if (f->state == QW_CAKE_NONE || f->state == QW_CAKE_DECAYING) {
 		if (f->state == QW_CAKE_DECAYING)
-			qw_cake_remove(of_tin, &t->decaying, f);
+			qw_cake_remove(of_tin, &t->decaying, index);
 		qw_cake_append(of_tin, &t->fresh, index);
 		f->state = QW_CAKE_SPARSE;
 		t->sparse++;
@@ -878,7 +890,12 @@ QW_PART qw_u32 qw_cake_turn(struct qw_cake *s QW_GIVEN,
 		else if (f->state == QW_CAKE_SPARSE)
 			f->state = QW_CAKE_WAITING;
 		f->deficit += qw_cake_part(t, f);
-		qw_cake_remove(of_tin, l, f);
+		/* From the head of the old ones to their end. */
+		if (l == &t->old) {
+			l->head = f->after;
+			return QW_CAKE_SPENT;
+		}
+		qw_cake_remove(of_tin, l, index);
 		qw_cake_append(of_tin, &t->old, index);
 		return QW_CAKE_SPENT;
 	}
@@ -895,7 +912,7 @@ QW_PART qw_u32 qw_cake_turn(struct qw_cake *s QW_GIVEN,
 	} else if (f->state != QW_CAKE_DECAYING) {
 		t->sparse--;
 	}
-	qw_cake_remove(of_tin, l, f);
+	qw_cake_remove(of_tin, l, index);
 	f->state = QW_CAKE_NONE;
 	/* COBALT's state comes to rest first, also the time-out that it keeps. */
 	if (f->cobalt.p_drop_q32 || f->cobalt.count ||
