@@ -35,6 +35,7 @@ struct qw_dualpi2_params {
 	struct qw_pi_params pi;
 	qw_u64 coupling_q16; /* k: L's probability by base, 2; up to 16 */
 	qw_u64 step_ns; /* L's packets are marked above this sojourn, 1 ms */
+	qw_u32 step_packets; /* or with more than these behind them; 0: by time */
 	qw_u32 c_protection; /* C's weight while both wait, 10 of 100 */
 	qw_u32 drop_overload; /* above k p = 1 drop in both queues, on */
 	qw_u32 drop_early; /* decide at the tail, off: at the head */
@@ -173,9 +174,9 @@ static inline void qw_dualpi2_evicted(struct qw_dualpi2 *s,
 {
 	struct qw_dualpi2_queue *f = &s->queue[queue & (QW_DUALPI2_QUEUES - 1)];
 
-	(void)p;
-	(void)now;
 	(void)k;
+	/* As things were until this packet left. */
+	qw_dualpi2_catch_up(s, p, now);
 	if (f->packets)
 		f->packets--;
 	f->head_ns = q->head_ns;
@@ -203,8 +204,6 @@ qw_dualpi2_dequeue(struct qw_dualpi2 *s, const struct qw_dualpi2_params *p,
 		&s->queue[(queue ^ 1) & (QW_DUALPI2_QUEUES - 1)];
 	struct qw_verdict v = qw_pass();
 
-	/* As things were until this packet left. */
-	qw_dualpi2_catch_up(s, p, now);
 	qw_dualpi2_evicted(s, p, now, q, k, queue);
 
 	if (!p->drop_early)
@@ -212,7 +211,9 @@ qw_dualpi2_dequeue(struct qw_dualpi2 *s, const struct qw_dualpi2_params *p,
 	if (v.action == QW_DROP)
 		return v;
 	if (v.action == QW_PASS && queue == QW_DUALPI2_L &&
-	    now > k->enqueue_ns + p->step_ns) {
+	    (p->step_packets ?
+		     s->queue[QW_DUALPI2_L].packets > p->step_packets :
+		     now > k->enqueue_ns + p->step_ns)) {
 		v.action = QW_MARK;
 		v.reason = QW_REASON_THRESHOLD;
 	}
@@ -239,6 +240,7 @@ static inline void qw_dualpi2_idle(struct qw_dualpi2 *s,
 	QW_PI_PARAMS(P)                                  \
 	P("coupling", coupling_q16, 16, 0, 16ULL << 16)  \
 	P("step", step_ns, 0, 0, QW_PI_MAX_DELAY_NS)     \
+	P("step_packets", step_packets, 0, 0, 1000000)   \
 	P("classic_protection", c_protection, 0, 0, 100) \
 	P("drop_overload", drop_overload, 0, 0, 1)       \
 	P("drop_early", drop_early, 0, 0, 1)             \

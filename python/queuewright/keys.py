@@ -317,7 +317,8 @@ class Flows(TypedDict, total=False):
         ecn: `true`, `false`, or `"l4s"` (without it: `false`): TCP: ECN is negotiated; with `"l4s"` packets
             say ECT(1), as those of senders do that yield in proportion to marks (RFC 9331), and
             [AccECN](#accurate-ecn) counts marks. `dctcp` does so in any case, and its receivers echo each
-            segment's mark. With --engine linux not all of it: Linux has no sender of ECT(1)
+            segment's mark. With --engine linux not all of it: on Linux only prague says ECT(1), and it does
+            so without "l4s"
         rate: rate, range, 1kbit to 1000gbit (without it: needed for `brutal`): `brutal` only: the rate it
             sends at. Not with --engine linux: Linux has no such congestion control
         ports: names of `[[ports]]`, in order (without it: the only port): what the flows cross; needed where

@@ -23,6 +23,14 @@ pub(super) const INFO: Info = Info {
             "Linux sch_dualpi2 (step_thresh)",
         ),
         Param::count(
+            "step_packets",
+            "packets",
+            "instead of by `step`: mark packets of the L queue that leave more than so many behind",
+            [0, 0, 1_000_000],
+            "Linux sch_dualpi2 (step_thresh)",
+        )
+        .zero("off"),
+        Param::count(
             "classic_protection",
             "per cent",
             "the classic queue's share of the link while both queues wait",

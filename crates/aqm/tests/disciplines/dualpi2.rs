@@ -4,7 +4,7 @@
 
 use crate::host::{Dice, Host, spec};
 use crate::pi2::{Controller, int, real};
-use queuewright_aqm::{Action, Discipline, Packet, Queue, Reason, Spec, Value, Verdict};
+use queuewright_aqm::{Action, Discipline, Eviction, Packet, Queue, Reason, Spec, Value, Verdict};
 use std::collections::VecDeque;
 
 const MS: u64 = 1_000_000;
@@ -15,6 +15,7 @@ struct Linux {
     pi: Controller,
     k: f64,
     step: u64,
+    step_packets: usize,
     protection: i64,
     drop_overload: bool,
     drop_early: bool,
@@ -64,6 +65,7 @@ impl Linux {
             pi: Controller::new(spec),
             k: real(spec, "coupling"),
             step: int(spec, "step"),
+            step_packets: int(spec, "step_packets") as usize,
             protection: int(spec, "classic_protection") as i64,
             drop_overload: flag("drop_overload"),
             drop_early: flag("drop_early"),
@@ -189,7 +191,11 @@ fn follow(set: &[(&str, Value)], seed: u64, seen: &mut Seen) {
                 assert_eq!(v.reason, Reason::Early);
                 continue;
             }
-            let stepped = lane == L4S && now - p.enqueue_ns > linux.step;
+            let beyond = match linux.step_packets {
+                0 => now - p.enqueue_ns > linux.step,
+                most => linux.queues[L4S].len() > most,
+            };
+            let stepped = lane == L4S && beyond;
             if v.reason != Reason::Early {
                 assert_eq!(v.reason == Reason::Threshold, stepped);
                 seen.step += u64::from(stepped);
@@ -208,17 +214,18 @@ fn follow(set: &[(&str, Value)], seed: u64, seen: &mut Seen) {
 
 #[test]
 fn every_choice_of_queue_and_every_verdict_is_linux() {
-    let variants: [&[(&str, Value)]; 5] = [
+    let variants: [&[(&str, Value)]; 6] = [
         &[],
         &[("drop_early", Value::Flag(true)), ("step", Value::Int(5 * MS))],
         &[("drop_overload", Value::Flag(false)), ("coupling", Value::Real(1.5))],
         &[("classic_protection", Value::Int(40)), ("l4s", Value::Choice("any-ect"))],
         &[("alpha", Value::Real(4.0)), ("target", Value::Int(5 * MS)), ("mtu", Value::Int(500))],
+        &[("step_packets", Value::Int(5))],
     ];
     for (i, set) in variants.iter().enumerate() {
         let mut seen = Seen::default();
         for seed in 0..3 {
-            follow(set, seed * 5 + i as u64, &mut seen);
+            follow(set, seed * variants.len() as u64 + i as u64, &mut seen);
         }
         println!("{seen:?}");
         seen.square.check("squared");
@@ -230,6 +237,34 @@ fn every_choice_of_queue_and_every_verdict_is_linux() {
         assert_eq!(seen.overload.happened > 100, i != 2, "{set:?}: {seen:?}");
         assert_eq!(seen.classic_marks > 50, i != 3, "{set:?}: {seen:?}");
     }
+}
+
+/// A limit that has shrunk takes the classic queue's head, and L's when there is no other. An update that was due before that sees the
+/// queue as it was: 16 ms of wait make 0.16 * 1 ms + 3.2 * 16 ms of it.
+#[test]
+fn a_smaller_limit_takes_the_classic_queue_first() {
+    let mut c = Discipline::new(&spec("dualpi2", &[]));
+    let queue = |packets: u32, head_ns, limit_packets| Queue {
+        bytes: 1500 * u64::from(packets),
+        packets,
+        head_ns,
+        limit_packets,
+        ..Queue::default()
+    };
+    let packet = |at, ecn| Packet { enqueue_ns: at, bytes: 1500, ecn, ..Packet::default() };
+    for (i, (at, ecn)) in [(0, 0), (15 * MS, 1), (15 * MS, 0)].into_iter().enumerate() {
+        c.enqueue_to(at, &queue(i as u32, 0, 9), &packet(at, ecn), 1);
+    }
+    let now = 17 * MS;
+    let first = |o: Option<Eviction>| o.map(|e| e.queue);
+    assert_eq!(first(c.overflow(now, &queue(3, 0, 1))), Some(CLASSIC as u32));
+    c.evicted(now, &queue(2, 15 * MS, 1), &packet(0, 0), CLASSIC as u32);
+    let p = 0.16 * 0.001 + 3.2 * 0.016;
+    assert!((c.probe(0) - p).abs() < 1e-6, "{} for {p}", c.probe(0));
+    assert_eq!(first(c.overflow(now, &queue(2, 15 * MS, 1))), Some(CLASSIC as u32));
+    c.evicted(now, &queue(1, 0, 1), &packet(15 * MS, 0), CLASSIC as u32);
+    assert_eq!(c.overflow(now, &queue(1, 15 * MS, 1)), None);
+    assert_eq!(c.overflow(now, &queue(1, 15 * MS, 0)), None, "no limit");
 }
 
 /// While both queues wait, the classic one gets its tenth of the link, and the other all else.
