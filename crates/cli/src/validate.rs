@@ -57,12 +57,11 @@ pub fn validate(asked: &Validate) -> Result<(), Failure> {
         let (linux, ns3) = of_row(&before, &row);
         Compared { row, linux, sim: Vec::new(), ns3 }
     };
-    let (known, open): (Vec<_>, Vec<_>) = rows.into_iter().map(begin).partition(|c| !c.linux.is_empty());
+    let (known, mut open): (Vec<_>, Vec<_>) = rows.into_iter().map(begin).partition(|c| !c.linux.is_empty());
     // A machine has the kernel's disciplines, or ours.
-    let (kernels, ours): (Vec<_>, Vec<_>) =
-        open.into_iter().partition(|c| c.row.origin == QdiscOrigin::Kernel);
     let mut machines = Vec::new();
-    for (origin, rows) in [(QdiscOrigin::Kernel, kernels), (QdiscOrigin::Bpf, ours)] {
+    for origin in [QdiscOrigin::Kernel, QdiscOrigin::Compiled, QdiscOrigin::Bpf] {
+        let rows: Vec<_> = open.extract_if(.., |c| c.row.origin == origin).collect();
         if !rows.is_empty() {
             let lab = open_lab(&asked.kernel, origin).map_err(|e| Failure::Input(e.to_string()))?;
             machines.push((Engine::Linux(lab), rows));
@@ -393,7 +392,7 @@ fn queues(asked: &Validate, rows: Vec<Row>) -> Result<(), Failure> {
     for row in rows {
         let why = match row.origin {
             QdiscOrigin::Bpf => Err("it asks for a discipline of ours".to_string()),
-            QdiscOrigin::Kernel => playable(&row.linux[0]),
+            QdiscOrigin::Kernel | QdiscOrigin::Compiled => playable(&row.linux[0]),
         };
         match why {
             Ok(()) => {

@@ -4,6 +4,7 @@ use crate::job::{Job, MEMORY_MIB, PROGRAM};
 use crate::modules::{module, modules};
 use crate::place::scratch;
 use crate::program::Program;
+use crate::qdisc::COMPILED;
 use crate::stream::{Raw, Stream};
 use crate::{Error, Lab};
 use queuewright_linux::command;
@@ -142,7 +143,10 @@ impl Tail {
 }
 
 fn initramfs(lab: &Lab, job: &Job, path: &Path) -> Result<(), Error> {
-    let modules = modules(&job.modules, |name| module(&lab.modules, name))?;
+    let modules = modules(&job.modules, |name| match module(&lab.modules, name)? {
+        None if COMPILED.contains(&name) => lab.compiled(name).map(Some),
+        found => Ok(found),
+    })?;
     let write = || -> std::io::Result<()> {
         let mut a = Archive::new(BufWriter::new(File::create(path)?));
         fill(lab, job, &modules, &mut a)?;

@@ -77,9 +77,10 @@ impl Seen<'_> {
         };
         let (drops, mut marks) = (since(&to.drops, &from.drops), since(&to.marks, &from.marks));
         // A packet that CoDel's law marks and that has waited beyond `ce_threshold` is in both of the kernel's counters
-        // (`codel_dequeue`): here in the law's.
+        // (`codel_dequeue`), as one that DualPI2's probability marks and its step does: here in the law's.
         if let Some(beyond) = marks.get_mut("threshold").filter(|_| self.raw.maps.is_empty()) {
-            let law = to.marks.get("sojourn").unwrap_or(&0) - from.marks.get("sojourn").unwrap_or(&0);
+            let of = |law| to.marks.get(law).unwrap_or(&0) - from.marks.get(law).unwrap_or(&0);
+            let law = of("sojourn") + of("early");
             let marked = self.packets.iter().filter(|p| p.marked).count() as u64;
             *beyond = marked.saturating_sub(law);
             marks.retain(|_, n| *n > 0);

@@ -114,6 +114,20 @@ impl Lab {
         self.native
     }
 
+    /// A module that Debian's packages lack, compiled from the kernel's source.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] unless it is there, for this kernel.
+    pub(crate) fn compiled(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let version = self.modules.file_name().unwrap_or_default();
+        fs::read(self.root.join("compiled").join(version).join(format!("{name}.ko"))).map_err(|_| {
+            let version = version.to_string_lossy();
+            Error::Missing(format!(
+                "Linux {version} has no {name}: 'scripts/setup module' in Queuewright's sources compiles it for the lab's own kernel"
+            ))
+        })
+    }
+
     /// Its folder, `build/lab`.
     pub fn root(&self) -> &Path {
         &self.root

@@ -11,6 +11,8 @@ pub enum QdiscOrigin {
     /// The kernel's own; a BPF program of ours for what it has not.
     #[default]
     Kernel,
+    /// The kernel's own, with those of its source that Debian's packages leave out and `scripts/setup module` compiles.
+    Compiled,
     /// A BPF program of ours, for all.
     Bpf,
 }
@@ -51,8 +53,15 @@ pub fn qdisc(port: &PortSpec, origin: QdiscOrigin) -> Result<Qdisc, Refused> {
 
 /// Would it be a BPF program of ours?
 pub fn is_ours(name: &str, origin: QdiscOrigin) -> bool {
-    origin == QdiscOrigin::Bpf || !KNOWN.contains(&name)
+    match origin {
+        QdiscOrigin::Kernel => !KNOWN.contains(&name),
+        QdiscOrigin::Compiled => !KNOWN.contains(&name) && name != "dualpi2",
+        QdiscOrigin::Bpf => true,
+    }
 }
+
+/// The modules that `scripts/setup module` compiles from the kernel's source.
+pub(crate) const COMPILED: [&str; 1] = ["sch_dualpi2"];
 
 /// Without a limit this many packets may wait.
 const MANY: u64 = 100_000;
@@ -378,7 +387,52 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, Refused> {
             words += &of.flag("autorate", "autorate-ingress", "");
             (Some("sch_cake"), words)
         }
-        // Not one of KNOWN.
+        "dualpi2" => {
+            of.only("mtu", Value::Int(FRAME_BYTES))?;
+            // What tc is told it rounds down, and Linux's own is no such number.
+            let gain = |key: &'static str| -> Result<String, Refused> {
+                let usual = of.0.info.param(key).map(|p| p.default);
+                let in_256 = of.real(key) * 256.0;
+                match of.0.get(key) == usual {
+                    true => Ok(String::new()),
+                    false if in_256.fract() == 0.0 && in_256 >= 1.0 => Ok(format!(" {key} {}", of.real(key))),
+                    false => {
+                        Err((Some(key), "Linux's dualpi2 takes it in 256ths only, such as 0.125".into()))
+                    }
+                }
+            };
+            let coupling = of.real("coupling");
+            if coupling.fract() != 0.0 || coupling < 1.0 {
+                return Err((Some("coupling"), "Linux's dualpi2 takes whole numbers only, from 1 on".into()));
+            }
+            // What is 0 tc does not tell the kernel, which then takes its default.
+            let us = |key: &'static str| match of.whole(key, 1000, "microseconds")? {
+                0 => Err((Some(key), "tc's dualpi2 takes 1us at least".into())),
+                us => Ok(us),
+            };
+            let step = match of.int("step_packets") {
+                0 => {
+                    // Nanoseconds in 32 bits.
+                    of.at_most("step", (1 << 32) - 1)?;
+                    format!("{}us", us("step")?)
+                }
+                packets => format!("{packets}p"),
+            };
+            let words = format!(
+                "dualpi2 limit {limit} target {}us tupdate {}us{}{} coupling_factor {coupling} step_thresh {step} \
+                 classic_protection {}%{}{} {}",
+                us("target")?,
+                us("tupdate")?,
+                gain("alpha")?,
+                gain("beta")?,
+                of.int("classic_protection"),
+                of.flag("drop_overload", "drop_on_overload", "overflow"),
+                of.flag("drop_early", "drop_enqueue", "drop_dequeue"),
+                if of.is("l4s", "any-ect") { "any_ect" } else { "l4s_ect" },
+            );
+            (Some("sch_dualpi2"), words)
+        }
+        // No other is the kernel's.
         _ => return ours(port),
     };
     // Of these RED alone counts bytes.

@@ -125,6 +125,7 @@ fn kernels(port: &PortSpec) -> Result<Qdisc, String> {
             let port = PortSpec { limit_packets: 0, limit_bytes: 0, ..port.clone() };
             return qdisc(&port, QdiscOrigin::Kernel).map_err(|(_, why)| why);
         }
+        "dualpi2" => return Err("Linux draws two numbers for a packet, and the header one".into()),
         name if is_ours(name, QdiscOrigin::Kernel) => return Err(format!("Linux has no {name} of its own")),
         _ => return qdisc(port, QdiscOrigin::Kernel).map_err(|(_, why)| why),
     }

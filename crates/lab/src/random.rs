@@ -102,8 +102,8 @@ pub fn draw(seed: u64, number: u64) -> Draw {
     let parameters = random.parameters(queue, ecn, bps, packets);
 
     let command = match origin {
-        QdiscOrigin::Kernel => format!("validate {name}.toml"),
         QdiscOrigin::Bpf => format!("validate --bpf {name}.toml"),
+        _ => format!("validate {name}.toml"),
     };
     let mut text = format!(
         "# Drawn by queuewright validate --random; again: queuewright {command}\nname = \"{name}\"\n\n\

@@ -94,6 +94,9 @@ fn leaf(qdisc: &Entry) -> Stats {
         "sfb" => (word(3) + word(4), "early", vec![("early", word(5))]),
         // TCA_CAKE_TIN_STATS_: 8 ECN_MARKED_PACKETS. Drops for want of room are not told from others.
         "cake" => (0, "sojourn", vec![("sojourn", of_tins(8))]),
+        // struct tc_dualpi2_xstats: prob, delay_c, delay_l, packets_in_c, packets_in_l, maxq, ecn_mark (by the step, too), step_marks.
+        // Drops for want of room are not told from others.
+        "dualpi2" => (0, "early", vec![("early", word(6).saturating_sub(word(7))), ("threshold", word(7))]),
         // struct tc_fq_qd_stats, after 8 u64 and 4 u32: ce_mark
         "fq" => (drops, "limit", vec![("threshold", word(20))]),
         _ => (drops, "limit", Vec::new()),
@@ -109,6 +112,11 @@ fn leaf(qdisc: &Entry) -> Stats {
         "pie" => vec![
             ("drop_probability", (word(0) as f64 / 2f64.powi(32) + word(1) as f64) / 2f64.powi(32)),
             ("qdelay", word(2) as f64 / 1e3),
+        ],
+        // delays in us
+        "dualpi2" => vec![
+            ("base_probability", word(0) as f64 / 2f64.powi(32)),
+            ("qdelay", word(1).max(word(2)) as f64 / 1e3),
         ],
         "fq_pie" => vec![("active_queues", (word(6) + word(7)) as f64), ("new_flows", word(5) as f64)],
         // TCA_CAKE_TIN_STATS_: 17 WAY_COLLISIONS, 22 BULK_FLOWS, 23 UNRESPONSIVE_FLOWS

@@ -30,6 +30,8 @@ pub struct Row {
 
 /// Before a discipline in the list of rows: ours, though the kernel has one.
 const OURS: &str = "ours:";
+/// The kernel's, of its source, where ours is what usually stands for it.
+const COMPILED: &str = "compiled:";
 
 impl Row {
     /// The shipped rows; seeds for Linux, such as `1..3`. Without clang this program was built without our BPF programs,
@@ -49,8 +51,15 @@ impl Row {
 
     fn of_line(line: &str, seeds: &str) -> Result<Row, Error> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let word = |i: usize| words.get(i).map(|w| w.strip_prefix(OURS).unwrap_or(w).to_string());
-        let origin = if line.contains(OURS) { QdiscOrigin::Bpf } else { QdiscOrigin::Kernel };
+        let origin = match words.get(3) {
+            Some(queue) if queue.starts_with(OURS) => QdiscOrigin::Bpf,
+            Some(queue) if queue.starts_with(COMPILED) => QdiscOrigin::Compiled,
+            _ => QdiscOrigin::Kernel,
+        };
+        let word = |i: usize| {
+            let bare = |w: &&str| w.strip_prefix(OURS).or(w.strip_prefix(COMPILED)).unwrap_or(w).to_string();
+            words.get(i).map(bare)
+        };
         let with = |seeds: &str| -> Result<(Scenario, Vec<RunSpec>), Error> {
             let flags = Flags {
                 rate: word(0),
@@ -186,7 +195,8 @@ fn as_in_the_lab(mut runs: Vec<RunSpec>, origin: QdiscOrigin) -> Vec<RunSpec> {
 /// Is a row's discipline a BPF program of ours?
 fn needs_ours(line: &str) -> bool {
     let queue = line.split_whitespace().nth(3).unwrap_or_default();
-    queue.starts_with(OURS) || is_ours(queue.split(':').next().unwrap_or_default(), QdiscOrigin::Kernel)
+    let known = |queue: &str| !is_ours(queue.split(':').next().unwrap_or_default(), QdiscOrigin::Kernel);
+    !queue.starts_with(COMPILED) && !known(queue)
 }
 
 #[cfg(test)]
