@@ -3,6 +3,7 @@
 //! The curve is W(t) = C (t - K)^3 + Wmax. Its clock ticks 1024 times a second
 //! ([`BICTCP_HZ`]), C is 0.4 as 410/1024, and the multiplicative decrease 0.7 is 717/1024.
 
+use crate::hystart::HystartPlusPlus;
 use crate::{CaState, Clock, Conn, Control, Event, Flavour, GSO_MAX_SIZE, Info, Linux, after};
 
 /// The curve's clock ticks 2^10 times a second.
@@ -47,7 +48,8 @@ pub struct Cubic {
     origin_point: u32,
     /// K, in 1/1024 s.
     k: u32,
-    /// Smallest round-trip time since the last timeout, microseconds; 0: none yet.
+    /// The round-trip time of the target, microseconds; 0: none yet. The smallest since the last timeout, or the smoothed one
+    /// ([`Flavour::cubic_rfc9438`]).
     delay_min: u32,
     /// Tick at which the present congestion avoidance epoch began.
     epoch_start: Option<u32>,
@@ -55,6 +57,10 @@ pub struct Cubic {
     ack_cnt: u32,
     /// Reno's window, `W_est` of RFC 9438.
     tcp_cwnd: u32,
+    /// With [`Flavour::cubic_rfc9438`]: the window before the last reduction, `cwnd_prior` of RFC 9438; 0: there was none.
+    prior_cwnd: u32,
+    /// With [`Flavour::hystart_plus_plus`], in place of HyStart.
+    plus_plus: Option<Box<HystartPlusPlus>>,
     /// HyStart has ended slow start.
     found: bool,
     /// Round-trip samples of this round.
@@ -83,6 +89,8 @@ impl Cubic {
             epoch_start: None,
             ack_cnt: 0,
             tcp_cwnd: 0,
+            prior_cwnd: 0,
+            plus_plus: flavour.hystart_plus_plus.then(|| HystartPlusPlus::new(c).into()),
             found: false,
             sample_cnt: 0,
             round_start_us: 0,
@@ -156,7 +164,7 @@ impl Cubic {
             cwnd.saturating_mul(100)
         };
         // Before the first loss nothing is known of the path: at least 5 % a round trip.
-        if self.last_max_cwnd == 0 {
+        if self.last_max_cwnd == 0 && !self.flavour.cubic_rfc9438 {
             self.cnt = self.cnt.min(20);
         }
     }
@@ -164,7 +172,10 @@ impl Cubic {
     /// RFC 9438 section 4.3: never slower than Reno with CUBIC's decrease would be.
     #[inline]
     fn at_least_reno(&mut self, cwnd: u32) {
-        let per_packet = ((u64::from(cwnd) * u64::from(FRIENDLY_SCALE)) >> 3) as u32;
+        let mut per_packet = ((u64::from(cwnd) * u64::from(FRIENDLY_SCALE)) >> 3) as u32;
+        if self.flavour.cubic_rfc9438 && self.tcp_cwnd >= self.prior_cwnd {
+            per_packet = cwnd;
+        }
         if self.ack_cnt > per_packet {
             let grown = (self.ack_cnt - 1) / per_packet.max(1);
             self.ack_cnt -= grown * per_packet;
@@ -237,7 +248,11 @@ impl Control for Cubic {
     /// `acked` packets were newly acknowledged: slow start below `ssthresh`, the curve above.
     #[inline]
     fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
-        let Some(left) = c.past_slow_start(acked) else { return };
+        let left = match &mut self.plus_plus {
+            None => c.past_slow_start(acked),
+            Some(hystart) => hystart.past_slow_start(c, acked),
+        };
+        let Some(left) = left else { return };
         self.update(c.clock, c.cwnd, left, c.clock.jiffies(now_ns));
         c.cong_avoid_ai(self.cnt, left);
     }
@@ -247,6 +262,10 @@ impl Control for Cubic {
     fn pkts_acked(&mut self, c: &mut Conn, _acked: u32, rtt_us: u32, now_ns: u64) {
         if rtt_us == 0 {
             return;
+        }
+        if let Some(hystart) = &mut self.plus_plus {
+            self.delay_min = c.srtt_us >> 3;
+            return hystart.sample(c, rtt_us);
         }
         // Right after a reduction the queue's echo is still in the samples.
         if let Some(epoch) = self.epoch_start
@@ -265,6 +284,10 @@ impl Control for Cubic {
     /// Loss or ECN echo: 0.7 of the window, at least 2 packets (RFC 9438 section 4.6).
     fn ssthresh(&mut self, c: &mut Conn, _now_ns: u64) -> u32 {
         self.epoch_start = None;
+        self.prior_cwnd = c.cwnd;
+        if let Some(hystart) = &mut self.plus_plus {
+            hystart.end();
+        }
         let cwnd = u64::from(c.cwnd);
         // Fast convergence (RFC 9438 section 4.7): a window that did not get
         // back to Wmax gives way to newer flows.
@@ -280,6 +303,9 @@ impl Control for Cubic {
     fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
         if new == CaState::Loss {
             *self = Cubic::new(self.flavour, c, now_ns);
+            if let Some(hystart) = &mut self.plus_plus {
+                hystart.end();
+            }
         }
     }
 

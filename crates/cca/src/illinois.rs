@@ -170,7 +170,7 @@ impl Control for Illinois {
 
     /// The window before the spurious reduction.
     fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        NewReno.undo_cwnd(c)
+        NewReno::new().undo_cwnd(c)
     }
 
     /// After a timeout it is Reno until a round trip has told more.

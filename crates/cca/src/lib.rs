@@ -15,6 +15,7 @@ mod dctcp;
 mod headers;
 mod hosted;
 mod htcp;
+mod hystart;
 mod illinois;
 mod keyed;
 mod ledbat;
@@ -345,6 +346,11 @@ pub struct Flavour {
     pub cubic_tcp_friendly: bool,
     /// CUBIC's K comes of a table and one step of Newton's, up to 0.2 % off, as Linux has it; else it is the cube root.
     pub cubic_table_root: bool,
+    /// CUBIC by the letter of RFC 9438: the round-trip time of its target is the smoothed one, Reno's window grows as Reno's own once it is back
+    /// at the window before the reduction (section 4.3), and there is no least growth before the first loss.
+    pub cubic_rfc9438: bool,
+    /// Slow start ends by HyStart++ (RFC 9406): of CUBIC in place of HyStart, of NewReno in place of a loss.
+    pub hystart_plus_plus: bool,
     /// BBR's pacing margin in percent below the estimated bandwidth (Linux: 1).
     pub bbr_pacing_margin_percent: u32,
     /// BBR as ns-3.34's `TcpBbr` has it: it looks for no policers, budgets for single segments, knows no
@@ -358,6 +364,8 @@ impl Flavour {
     pub const LINUX: Flavour = Flavour {
         cubic_tcp_friendly: true,
         cubic_table_root: true,
+        cubic_rfc9438: false,
+        hystart_plus_plus: false,
         bbr_pacing_margin_percent: 1,
         bbr_ns3: false,
     };
@@ -365,8 +373,19 @@ impl Flavour {
     pub const NS3: Flavour = Flavour {
         cubic_tcp_friendly: false,
         cubic_table_root: false,
+        cubic_rfc9438: false,
+        hystart_plus_plus: false,
         bbr_pacing_margin_percent: 1,
         bbr_ns3: true,
+    };
+    /// As common stacks of QUIC have it: RFC 9438, RFC 9406.
+    pub const QUIC: Flavour = Flavour {
+        cubic_tcp_friendly: true,
+        cubic_table_root: false,
+        cubic_rfc9438: true,
+        hystart_plus_plus: true,
+        bbr_pacing_margin_percent: 1,
+        bbr_ns3: false,
     };
 }
 

@@ -83,7 +83,7 @@ impl Control for Vegas {
     #[inline]
     fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
         if !self.on {
-            return NewReno.cong_avoid(c, acked, now_ns);
+            return NewReno::new().cong_avoid(c, acked, now_ns);
         }
         // It does not ask whether the window limits the sender, and never has.
         if !self.round_over(c) {
@@ -93,7 +93,7 @@ impl Control for Vegas {
             return;
         }
         match self.rtts() {
-            None => NewReno.cong_avoid(c, acked, now_ns),
+            None => NewReno::new().cong_avoid(c, acked, now_ns),
             Some((base, rtt)) => {
                 adjust(c, acked, base, rtt);
                 c.cwnd = c.cwnd.max(2);
@@ -118,12 +118,12 @@ impl Control for Vegas {
 
     /// Loss or ECN echo: as Reno.
     fn ssthresh(&mut self, c: &mut Conn, now_ns: u64) -> u32 {
-        NewReno.ssthresh(c, now_ns)
+        NewReno::new().ssthresh(c, now_ns)
     }
 
     /// The window before the spurious reduction.
     fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        NewReno.undo_cwnd(c)
+        NewReno::new().undo_cwnd(c)
     }
 
     /// Vegas rules in the open state alone, and starts with a new round there.

@@ -86,13 +86,13 @@ impl Control for Veno {
     #[inline]
     fn cong_avoid(&mut self, c: &mut Conn, acked: u32, now_ns: u64) {
         if !self.on {
-            return NewReno.cong_avoid(c, acked, now_ns);
+            return NewReno::new().cong_avoid(c, acked, now_ns);
         }
         if !c.cwnd_limited() {
             return;
         }
         if self.samples <= TOO_FEW_SAMPLES {
-            NewReno.cong_avoid(c, acked, now_ns);
+            NewReno::new().cong_avoid(c, acked, now_ns);
         } else {
             let cwnd = u64::from(c.cwnd) << FRACTION_BITS;
             let in_transit = cwnd * u64::from(self.base_rtt) / u64::from(self.min_rtt);
@@ -123,7 +123,7 @@ impl Control for Veno {
 
     /// The window before the spurious reduction.
     fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        NewReno.undo_cwnd(c)
+        NewReno::new().undo_cwnd(c)
     }
 
     /// Veno rules in the open state alone.

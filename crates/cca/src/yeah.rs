@@ -128,7 +128,7 @@ impl Control for Yeah {
 
     /// The window before the spurious reduction.
     fn undo_cwnd(&mut self, c: &mut Conn) -> u32 {
-        NewReno.undo_cwnd(c)
+        NewReno::new().undo_cwnd(c)
     }
 
     /// Back in the open state a new round trip begins.
