@@ -36,16 +36,13 @@ pub fn scenario(s: &Scenario, runs: &[RunSpec]) -> String {
     }
     for (i, flows) in s.flows.iter().enumerate() {
         let label = if i == 0 { "flows" } else { "" };
-        let _ = writeln!(out, "  {label:5}  {}{}", group(flows), path(s, flows));
+        let _ = writeln!(out, "  {label:5}  {}{}", group(flows, s.run.stack), path(s, flows));
     }
     for (i, d) in s.disciplines.iter().enumerate() {
         let label = if i == 0 { "queue" } else { "" };
         let _ = writeln!(out, "  {label:5}  {}", in_words(d));
     }
-    let stack = match s.run.stack {
-        Stack::Linux => "TCP as in Linux",
-        Stack::Ns3 => "TCP as published ns-3 studies had it",
-    };
+    let stack = transport(s.run.stack);
     let _ = writeln!(
         out,
         "  run    {}, of which the first {} do not count; {stack}{}",
@@ -87,6 +84,15 @@ fn in_words(d: &Discipline) -> String {
 fn settings(all: &[(&str, Setting)]) -> String {
     let all: Vec<String> = all.iter().map(|(name, value)| format!("{name} {}", value.show())).collect();
     all.join(", ")
+}
+
+/// What carries the flows that have a congestion control.
+fn transport(stack: Stack) -> &'static str {
+    match stack {
+        Stack::Linux => "TCP as in Linux",
+        Stack::Ns3 => "TCP as published ns-3 studies had it",
+        Stack::Quic => "QUIC",
+    }
 }
 
 /// A port: its rate, delay and buffer, and what else it does to packets.
@@ -184,7 +190,7 @@ fn path(s: &Scenario, f: &Flows) -> String {
     out
 }
 
-fn group(f: &Flows) -> String {
+fn group(f: &Flows, of_run: Stack) -> String {
     let name = f.name.as_ref().map_or(String::new(), |name| format!("{name}: "));
     let mut out = name
         + &match &f.arrival {
@@ -198,7 +204,7 @@ fn group(f: &Flows) -> String {
             }
         };
     match &f.traffic {
-        TrafficModel::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
+        TrafficModel::Tcp { stack, ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
             let total: u32 = ccas.iter().map(|(_, w)| w).sum();
             let names: Vec<String> = match ccas.as_slice() {
                 [(one, _)] => vec![one.name().into()],
@@ -208,6 +214,9 @@ fn group(f: &Flows) -> String {
                     .collect(),
             };
             let _ = write!(out, " {}", names.join(", "));
+            if *stack != of_run {
+                let _ = write!(out, " over {}", transport(*stack));
+            }
             if let Some(size) = size {
                 let _ = write!(out, " of {}", size.describe(f.size_file.as_ref()));
             }
@@ -450,6 +459,7 @@ mod tests {
         (&keys::FLOWS, "probes", TCP, "true", "-"),
         (&keys::PROBES, "profiles", TCP, "{ profiles = 'profiles.toml' }", "true"),
         (&keys::FLOWS, "ecn", TCP, "true", "-"),
+        (&keys::FLOWS, "stack", TCP, "'quic'", "-"),
         (&keys::FLOWS, "rate", "cca = 'brutal'\nrtt = '20ms'", "'1mbit'", "'2mbit'"),
         (&keys::FLOWS, "dscp", TCP, "'ef'", "-"),
         (&keys::FLOWS, "source", TCP, "'1..5'", "2"),

@@ -67,8 +67,10 @@ fn check_for(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin, sets_ce
     refuse_first(&TOP, "", &[("shared", scenario.shared.is_some() || port.buffer.is_none())])?;
     refuse_first(&PORTS, "ports[0].", &[("discipline", port.discipline.is_some())])?;
     for (i, flows) in scenario.flows.iter().enumerate() {
-        let (mut cca, mut ecn, mut requests, mut video) = (false, false, false, false);
-        if let TrafficModel::Tcp { ccas, l4s, client, .. } = &flows.traffic {
+        let (mut cca, mut ecn, mut requests, mut video, mut other_stack) =
+            (false, false, false, false, false);
+        if let TrafficModel::Tcp { stack, ccas, l4s, client, .. } = &flows.traffic {
+            other_stack = *stack != Stack::Linux;
             cca = ccas.iter().any(|(kind, _)| crate::control::linux_name(*kind).is_none());
             ecn = *l4s;
             requests = matches!(client, Some(Client::Requests(_)));
@@ -92,6 +94,7 @@ fn check_for(scenario: &Scenario, runs: &[RunSpec], origin: QdiscOrigin, sets_ce
                 ("requests", requests),
                 ("video", video),
                 ("probes", flows.probes.is_some()),
+                ("stack", other_stack),
                 ("ecn", ecn),
                 ("cca", cca),
                 (never.map_or("", |key| key.name), never.is_some()),

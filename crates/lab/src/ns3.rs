@@ -2,7 +2,7 @@
 
 use queuewright_aqm::Value;
 use queuewright_scenario::spec::{
-    FlowSpec, Impairments, PortSpec, Rate, RunSpec, SendBuffer, Shaper, Traffic,
+    FlowSpec, Impairments, PortSpec, Rate, RunSpec, SendBuffer, Shaper, Stack, Traffic,
 };
 
 /// Parameters that the program can set; another one must have its default.
@@ -32,8 +32,16 @@ pub fn arguments(run: &RunSpec) -> Option<Vec<String>> {
 }
 
 fn flow(f: &FlowSpec) -> Option<(String, bool)> {
-    let Traffic::Tcp { cca, size_bytes: None, initial_window: None, ecn, l4s: false, client: None, .. } =
-        f.traffic
+    let Traffic::Tcp {
+        stack: Stack::Linux | Stack::Ns3,
+        cca,
+        size_bytes: None,
+        initial_window: None,
+        ecn,
+        l4s: false,
+        client: None,
+        ..
+    } = f.traffic
     else {
         return None;
     };

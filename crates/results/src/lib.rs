@@ -5,6 +5,7 @@
 //! A measure that has no value (the sojourn time when no packet was sent, the
 //! drop fraction when none arrived) is NaN here and `null` in JSON.
 
+pub mod events;
 mod experience;
 pub mod measures;
 pub mod quality;

@@ -91,7 +91,7 @@ impl Scenario {
                 discipline: spec,
                 own: port.discipline.is_some(),
                 timers: match self.run.stack {
-                    Stack::Linux => Timers::Jiffies,
+                    Stack::Linux | Stack::Quic => Timers::Jiffies,
                     Stack::Ns3 => Timers::Exact,
                 },
                 changes,

@@ -2,7 +2,7 @@
 
 use crate::datagrams::Gaps;
 use crate::requests::ClientSpec;
-use crate::stack::SendBuffer;
+use crate::stack::{SendBuffer, Stack};
 use queuewright_cca::Kind as CcaKind;
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +50,10 @@ pub struct HeaderSpec {
 /// What a flow sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Traffic {
-    /// A TCP connection.
+    /// A connection with a congestion control: TCP's, or QUIC's.
     Tcp {
+        /// Which of the two, and whose.
+        stack: Stack,
         /// Congestion control.
         #[serde(with = "crate::plain::control")]
         cca: CcaKind,

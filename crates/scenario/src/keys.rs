@@ -4,6 +4,7 @@
 
 use crate::datagrams::Datagrams;
 use crate::form::{MAX_RATE, RATES, key};
+use crate::stack::Stack;
 use crate::units::{MILLION, Unit};
 use Form::*;
 use Without::{Is, Needed, Says};
@@ -382,6 +383,13 @@ pub static FLOWS: Keys = Keys {
              proportion to marks (RFC 9331), and [AccECN](#accurate-ecn) counts marks. `dctcp` does so in any case, and its receivers echo each segment's mark",
         )
         .partly("on Linux only prague says ECT(1), and it does so without \"l4s\""),
+        key(
+            "stack",
+            Word(&Stack::NAMES),
+            Says("that of `[run]`"),
+            "TCP or [QUIC](quic.md), of this entry's flows alone: `\"quic\"` beside flows with Linux's TCP",
+        )
+        .partly("its transport is Linux's TCP"),
         key("rate", RATES, Says("needed for `brutal`"), "`brutal` only: the rate it sends at")
             .never("Linux has no such congestion control"),
         key(
@@ -582,11 +590,11 @@ pub static RUN: Keys = Keys {
         ),
         key(
             "stack",
-            Word(&["linux", "ns3"]),
+            Word(&Stack::NAMES),
             Is("linux"),
-            "TCP as Linux does it, or with the [choices](#run-the-runs-to-make) of the Titrate artifact's ns-3",
+            "TCP as Linux does it, or with the [choices](#run-the-runs-to-make) of the Titrate artifact's ns-3; or [QUIC](quic.md)",
         )
-        .partly("its TCP is Linux's"),
+        .partly("its transport is Linux's TCP"),
         key(
             "sample",
             time(1000, MAX_TIME),

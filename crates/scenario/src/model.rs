@@ -175,8 +175,10 @@ pub enum InitialWindow {
 /// The traffic model of an entry: what its flows send.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum TrafficModel {
-    /// TCP.
+    /// TCP, or QUIC.
     Tcp {
+        /// Which of the two, and whose.
+        stack: Stack,
         /// Congestion controls with weights above 0, by name; one: every flow has it.
         #[serde(with = "crate::plain::controls")]
         ccas: Vec<(Kind, u32)>,
@@ -232,7 +234,7 @@ pub struct Run {
     pub warmup_ns: u64,
     /// Seeds, distinct, at least one.
     pub seeds: Vec<u64>,
-    /// TCP flavour.
+    /// Whose TCP it is, or QUIC, where an entry does not say.
     pub stack: Stack,
     /// Interval of the time series, ns.
     pub sample_ns: u64,

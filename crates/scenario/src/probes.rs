@@ -8,7 +8,7 @@ use crate::model::{Flows, Probes, TrafficModel};
 use crate::node::{Node, Table, Value};
 use crate::sizes::Sizes;
 use crate::source::{ArrivalProcess, Poisson, SourceSpec};
-use crate::stack::SendBuffer;
+use crate::stack::{SendBuffer, Stack};
 use crate::streams::FlowTemplate;
 use crate::units::Range;
 use queuewright_cca::Kind;
@@ -85,16 +85,18 @@ impl ProbesSpec {
     /// The connections that are opened beside an entry's flows, while all of them are there: the same way, with ECN as they have it.
     /// They come whatever becomes of those before (a Poisson process), so that they see the network as it is over time.
     pub(crate) fn source(entry: &Flows, seed: u64, index: u32, group: u32) -> SourceSpec {
-        let (ecn, l4s) = match &entry.traffic {
-            TrafficModel::Tcp { ccas, ecn, l4s, .. } => (
+        let (stack, ecn, l4s) = match &entry.traffic {
+            TrafficModel::Tcp { stack, ccas, ecn, l4s, .. } => (
+                *stack,
                 *ecn || ccas.iter().any(|(kind, _)| kind.needs_ecn()),
                 *l4s || ccas.iter().any(|(kind, _)| kind.info().ect1),
             ),
-            TrafficModel::Datagrams(_) => (false, false),
+            TrafficModel::Datagrams(_) => (Stack::Linux, false, false),
         };
         let each = FlowTemplate {
             first_group: group,
             traffic: TrafficModel::Tcp {
+                stack,
                 ccas: vec![(Kind::Cubic, 1)],
                 size: Some(Sizes::Uniform(Range::one(1))),
                 initial_window: None,

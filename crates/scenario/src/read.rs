@@ -130,10 +130,7 @@ fn run(node: &Node) -> Result<Run, Error> {
             )));
         }
     }
-    let stack = match t.word("stack", "a TCP stack")? {
-        "ns3" => Stack::Ns3,
-        _ => Stack::Linux,
-    };
+    let stack = Stack::from_name(t.word("stack", "a stack")?).unwrap_or(Stack::Linux);
     let sample_ns = match t.one_if("sample")? {
         None => Run::usual_sample_ns(duration_ns),
         Some(ns) if duration_ns / ns > MILLION => {

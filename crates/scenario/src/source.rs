@@ -238,8 +238,8 @@ impl Poisson {
 
 /// Gives a flow a size, and the window that goes with it.
 fn resize(flow: &mut FlowSpec, window: Option<InitialWindow>, bytes: u64) {
-    if let Traffic::Tcp { size_bytes, initial_window, .. } = &mut flow.traffic {
+    if let Traffic::Tcp { stack, size_bytes, initial_window, .. } = &mut flow.traffic {
         *size_bytes = Some(bytes);
-        *initial_window = window.map(|w| first_window(w, Some(bytes)));
+        *initial_window = window.map(|w| first_window(w, Some(bytes), *stack));
     }
 }

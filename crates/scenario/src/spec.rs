@@ -33,7 +33,7 @@ pub struct RunSpec {
     pub duration_ns: u64,
     /// Cut off the front of every measure, ns.
     pub warmup_ns: u64,
-    /// TCP flavour.
+    /// Whose TCP it is, or QUIC, where an entry does not say: of hosts and timers.
     pub stack: Stack,
     /// Bytes that links count for a packet beyond its IP length (Ethernet: 14).
     pub overhead_bytes: u32,

@@ -1,22 +1,43 @@
-//! Whose TCP it is, and what its sockets may hold.
+//! Whose TCP it is, or QUIC, and what its sockets may hold.
 
 use serde::{Deserialize, Serialize};
 
-/// TCP flavour.
+/// What transports the flows that have a congestion control: TCP of a kind, or QUIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stack {
     /// Linux 6.x: the default.
     Linux,
     /// As the Titrate artifact's ns-3.34: ACK every segment, 1 s minimum RTO without back-off, 5 MiB socket buffers.
     Ns3,
+    /// QUIC: RFC 9000's acknowledgements and RFC 9002's loss recovery, between Linux hosts.
+    Quic,
 }
 
 impl Stack {
+    /// Every stack, in the order of lists.
+    pub const ALL: [Stack; 3] = [Stack::Linux, Stack::Ns3, Stack::Quic];
+    /// Their names, in that order.
+    pub const NAMES: [&str; 3] = ["linux", "ns3", "quic"];
+
+    /// The name in scenario files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stack::Linux => "linux",
+            Stack::Ns3 => "ns3",
+            Stack::Quic => "quic",
+        }
+    }
+
+    /// The stack of that name.
+    pub fn from_name(name: &str) -> Option<Stack> {
+        Stack::ALL.into_iter().find(|stack| stack.name() == name)
+    }
+
     /// What links count for a packet beyond its IP length where a scenario does not say: on Ethernet Linux counts 14 bytes, on its
     /// PPP links ns-3 counts 2.
     pub fn overhead_bytes(self) -> u32 {
         match self {
-            Stack::Linux => 14,
+            Stack::Linux | Stack::Quic => 14,
             Stack::Ns3 => 2,
         }
     }
@@ -45,6 +66,12 @@ impl SendBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stacks_have_names() {
+        assert_eq!(Stack::ALL.map(Stack::name), Stack::NAMES);
+        assert_eq!(Stack::NAMES.map(Stack::from_name), Stack::ALL.map(Some));
+    }
 
     #[test]
     fn a_receiver_has_room_for_what_its_sender_may_hold() {

@@ -3,9 +3,9 @@
 use crate::arrivals::Pause;
 use crate::flow::{FlowSpec, HeaderSpec, Traffic};
 use crate::model::{Flows, Header, InitialWindow, TrafficModel};
-use crate::packet::SEGMENT_BYTES;
+use crate::packet::{QUIC_PAYLOAD_BYTES, SEGMENT_BYTES};
 use crate::random::{Draws, draw, stream};
-use crate::stack::SendBuffer;
+use crate::stack::{SendBuffer, Stack};
 use crate::units::Range;
 use serde::{Deserialize, Serialize};
 
@@ -109,16 +109,17 @@ impl Streams {
     pub fn flow_at(&mut self, each: &FlowTemplate, start_ns: u64, stop_ns: Option<u64>) -> FlowSpec {
         let mut group = each.first_group;
         let traffic = match &each.traffic {
-            TrafficModel::Tcp { ccas, size, initial_window, ecn, l4s, bps, .. } => {
+            TrafficModel::Tcp { stack, ccas, size, initial_window, ecn, l4s, bps, .. } => {
                 let nth = draw_weighted(&mut self.cca, ccas);
                 group += nth as u32;
                 let kind = ccas[nth].0;
                 let bps = bps.filter(|_| kind.needs_rate());
                 let size_bytes = size.as_ref().map(|s| s.draw(&mut self.amount));
                 Traffic::Tcp {
+                    stack: *stack,
                     cca: kind,
                     size_bytes,
-                    initial_window: initial_window.map(|w| first_window(w, size_bytes)),
+                    initial_window: initial_window.map(|w| first_window(w, size_bytes, *stack)),
                     ecn: *ecn || kind.needs_ecn(),
                     l4s: *l4s || kind.info().ect1,
                     rate_bps: bps.map_or(0, |r| draw(&mut self.rate, r)),
@@ -154,10 +155,11 @@ impl Streams {
 }
 
 /// A congestion window to begin with, packets.
-pub(crate) fn first_window(window: InitialWindow, size: Option<u64>) -> u32 {
+pub(crate) fn first_window(window: InitialWindow, size: Option<u64>, stack: Stack) -> u32 {
+    let full = if stack == Stack::Quic { QUIC_PAYLOAD_BYTES.into() } else { SEGMENT_BYTES };
     match (window, size) {
         (InitialWindow::Packets(n), _) => n,
-        (InitialWindow::All, Some(bytes)) => u32::try_from(bytes.div_ceil(SEGMENT_BYTES)).unwrap_or(u32::MAX),
+        (InitialWindow::All, Some(bytes)) => u32::try_from(bytes.div_ceil(full)).unwrap_or(u32::MAX),
         (InitialWindow::All, None) => 10,
     }
 }

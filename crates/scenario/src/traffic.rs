@@ -225,14 +225,16 @@ fn traffic_model(
         }
         let (ecn, l4s) = t.get("ecn").map_or(Ok((false, false)), Node::ecn)?;
         let (size, file) = Sizes::read_if(t, files)?;
+        let stack = stack(t, run)?;
         let traffic = TrafficModel::Tcp {
+            stack,
             ccas,
             bps,
             size,
             initial_window: t.get("initial_window").map(initial_window).transpose()?,
             ecn,
             l4s,
-            send_buffer: send_buffer(t, run)?,
+            send_buffer: send_buffer(t, stack)?,
             client: Client::read(t)?,
         };
         return Ok((traffic, file, control_files));
@@ -249,6 +251,7 @@ fn traffic_model(
             "requests",
             "video",
             "probes",
+            "stack",
         ],
         "belongs to TCP flows (cca); a UDP flow sends from start to stop, or for its duration",
     )?;
@@ -276,12 +279,27 @@ impl Given for Table<'_> {
     }
 }
 
-/// `wmem` and `notsent_lowat`, which Linux has.
-fn send_buffer(t: &Table<'_>, run: &Run) -> Result<SendBuffer, Error> {
-    let bytes = |key: &str| match t.get(key) {
-        Some(n) if run.stack != Stack::Linux => {
-            Err(n.key_error("is Linux's; stack = \"ns3\" has a send buffer of 5 MiB"))
+/// Whose TCP an entry's flows have, or QUIC. What QUIC does not have here is refused.
+fn stack(t: &Table<'_>, run: &Run) -> Result<Stack, Error> {
+    let stack = match t.get("stack") {
+        None => run.stack,
+        Some(n) => Stack::from_name(n.word("a stack", &Stack::NAMES)?).unwrap_or(run.stack),
+    };
+    if stack == Stack::Quic {
+        let why = "does not go with stack = \"quic\", whose flows send by themselves; give these flows stack = \"linux\"";
+        t.not_with(&["requests", "video"], why)?;
+        if t.flag("probes").unwrap_or(true) {
+            t.not_with(&["probes"], "does not go with stack = \"quic\"; probes measure beside TCP flows")?;
         }
+    }
+    Ok(stack)
+}
+
+/// `wmem` and `notsent_lowat`, which Linux has.
+fn send_buffer(t: &Table<'_>, stack: Stack) -> Result<SendBuffer, Error> {
+    let bytes = |key: &str| match (t.get(key), stack) {
+        (Some(n), Stack::Ns3) => Err(n.key_error("is Linux's; stack = \"ns3\" has a send buffer of 5 MiB")),
+        (Some(n), Stack::Quic) => Err(n.key_error("is of Linux's TCP; stack = \"quic\" has no send buffer")),
         _ => Ok(t.one_if(key)?.map(|bytes| bytes as u32)),
     };
     Ok(SendBuffer { wmem_bytes: bytes("wmem")?, notsent_lowat_bytes: bytes("notsent_lowat")? })

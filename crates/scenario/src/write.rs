@@ -9,7 +9,6 @@ use crate::model::{
 };
 use crate::rate::Shaper;
 use crate::setting::Setting;
-use crate::stack::Stack;
 use crate::units::{Range, Unit};
 use queuewright_cca::Kind;
 use serde_json::{Map, Value, json};
@@ -82,6 +81,11 @@ impl Scenario {
         }
         let flow = |entry: &Flows| {
             let mut o = flows(entry);
+            if let TrafficModel::Tcp { stack, .. } = entry.traffic
+                && stack != self.run.stack
+            {
+                o["stack"] = json!(stack.name());
+            }
             if self.ports.len() > 1 {
                 let names = |path: &[u32]| -> Value {
                     path.iter().map(|&p| json!(self.ports[p as usize].name)).collect()
@@ -102,7 +106,7 @@ impl Scenario {
                 "duration": Unit::Time.show(self.run.duration_ns),
                 "warmup": Unit::Time.show(self.run.warmup_ns),
                 "seeds": self.run.seeds,
-                "stack": match self.run.stack { Stack::Linux => "linux", Stack::Ns3 => "ns3" },
+                "stack": self.run.stack.name(),
                 "sample": Unit::Time.show(self.run.sample_ns),
                 "series_flows": self.run.series_flows,
             }),
@@ -329,7 +333,7 @@ fn flows(entry: &Flows) -> Value {
         }
     }
     match &entry.traffic {
-        TrafficModel::Tcp { ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
+        TrafficModel::Tcp { stack: _, ccas, size, initial_window, ecn, l4s, bps, send_buffer, client } => {
             put("cca", controls(ccas, |kind| entry.written(kind)));
             if !entry.control_files.is_empty() {
                 let sums = entry.control_files.iter().map(|(kind, file)| (kind.name(), json!(file.sha256)));

@@ -301,6 +301,30 @@ fn defaults() {
     );
     let run = &ns3.runs().unwrap()[0];
     assert_eq!((run.stack, run.overhead_bytes), (Stack::Ns3, 2));
+    // An entry has a stack of its own, or the run's; with all else it is written back.
+    let mixed = parse(
+        r#"
+        link = { rate = "10mbit" }
+        flows = [
+            { cca = "cubic", rtt = "20ms", stack = "linux" },
+            { cca = "cubic", rtt = "20ms", size = "14151b", initial_window = "all" },
+        ]
+        queue = { disciplines = ["droptail"] }
+        run = { duration = "10s", stack = "quic" }
+        "#,
+    );
+    let run = &mixed.runs().unwrap()[0];
+    assert_eq!((run.stack, run.overhead_bytes), (Stack::Quic, 14));
+    let of = |i: usize| match run.flows[i].traffic {
+        Traffic::Tcp { stack, initial_window, .. } => (stack, initial_window),
+        Traffic::Datagrams { .. } => panic!("not TCP"),
+    };
+    // 1,415 bytes fit in a packet.
+    assert_eq!([of(0), of(1)], [(Stack::Linux, None), (Stack::Quic, Some(11))]);
+    let written = mixed.to_toml();
+    assert_eq!(written.matches("stack = ").count(), 2, "{written}");
+    assert_eq!(parse(&written), mixed);
+    let run = &ns3.runs().unwrap()[0];
     assert_eq!((run.ports[0].limit_bytes, run.ports[0].limit_packets), (0, 34));
     assert!(matches!(
         run.flows[0].traffic,

@@ -448,6 +448,7 @@ fn value() -> impl Strategy<Value = String> {
         "l4s",
         "linux",
         "ns3",
+        "quic",
         "turn",
         "random",
         "lognormal",

@@ -199,15 +199,16 @@ fn valid() -> impl Strategy<Value = String> {
         (buffer, impairments).prop_map(|(buffer, impairments)| buffer + "\n" + &impairments),
         proptest::collection::vec(flows(), 1..4),
         disciplines,
-        maybe(Just("stack = \"ns3\"".to_string())),
+        maybe(prop_oneof![Just("stack = \"ns3\"".to_string()), Just("stack = \"quic\"".to_string())]),
         proptest::collection::hash_set(0u64..1 << 53, 1..4),
     )
         .prop_map(|(name, link, delay, buffer, flows, picked, stack, seeds)| {
             let seeds: Vec<u64> = seeds.into_iter().collect();
             let flows = flows.join("");
-            // ns-3's has neither.
+            // ns-3's has neither, and QUIC no clients.
             let linux = ["wmem", "notsent_lowat"].iter().any(|key| flows.contains(key));
-            let stack = if linux { "" } else { &stack };
+            let asks = ["requests", "video", "probes"].iter().any(|key| flows.contains(key));
+            let stack = if linux || (asks && stack.contains("quic")) { "" } else { &stack };
             format!(
                 "{name}[link]\n{link}{delay}{buffer}\n{}[queue]\ndisciplines = [{}]\n[run]\nduration = \"100s\"\n{stack}seeds = {seeds:?}\n",
                 flows,

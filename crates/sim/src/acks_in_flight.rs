@@ -35,11 +35,11 @@ impl AcksInFlight {
     }
 
     /// One of a flow sets out that is `at` its first port then: the event of its arrival there. `forward_hops`: ports that the flow's
-    /// packets cross.
-    pub fn departs(&mut self, ack: Ack, flow: u32, forward_hops: u32) -> Event {
+    /// packets cross. `flags`: what it is, beside what it says of ECN.
+    pub fn departs(&mut self, ack: Ack, flow: u32, forward_hops: u32, flags: u8) -> Event {
         let mut event = Event::plain(ack.at, EventKind::Arrive, flow);
         // With AccECN all that a host sends is ECN-capable (`tcp_ecn_send`).
-        event.flags = if ack.flags & flag::COUNTS != 0 { flag::ECT | flag::ECT1 } else { 0 };
+        event.flags = flags | if ack.flags & flag::COUNTS != 0 { flag::ECT | flag::ECT1 } else { 0 };
         event.seq = self.send(ack);
         event.go_on(forward_hops + 1, 0);
         event

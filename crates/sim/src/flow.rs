@@ -7,15 +7,22 @@ use crate::channel::Channel;
 use crate::client::Client;
 use crate::forward_path::{BARE, ForwardPath, times};
 use crate::jiffies::timestamp;
+use crate::log::SenderLog;
 use crate::packet::flag;
+use crate::quic;
 use crate::random::{FlowIdentity, below, exponential, receiver_stream, sender_stream};
 use crate::receiver::{Echo, OVERHEAD, Receiver};
-use crate::sender::{Burst, Sender, SenderSetup, StackRules};
+use crate::sender::{Burst, Sender, SenderSetup, SenderStats, StackRules};
 use crate::stream::Stream;
 use crate::wheel::{Event, EventKind, Wheel};
+use queuewright_cca::{Conn, Fault};
+use queuewright_results::events::SenderAction;
 use queuewright_scenario::Gaps;
-use queuewright_scenario::packet::{FULL_BYTES, MSS, SYN_BYTES, TCP_HEADER_BYTES, UDP_HEADER_BYTES};
-use queuewright_scenario::spec::{FlowSpec, RunSpec, Traffic};
+use queuewright_scenario::packet::{
+    FULL_BYTES, MSS, QUIC_ACK_BYTES, QUIC_HEADER_BYTES, QUIC_INITIAL_BYTES, QUIC_PAYLOAD_BYTES, SYN_BYTES,
+    TCP_HEADER_BYTES, UDP_HEADER_BYTES,
+};
+use queuewright_scenario::spec::{FlowSpec, RunSpec, Stack, Traffic};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 use std::collections::VecDeque;
@@ -59,6 +66,8 @@ pub enum Endpoints {
         /// The arrival of this segment is to be told: the first of a response; `u32::MAX`: of none.
         awaited: u32,
     },
+    /// A QUIC connection: both of its ends.
+    Quic(Box<quic::Ends>),
     /// A source of UDP datagrams; where they arrive nothing is kept but counts.
     Udp {
         /// Mean bits per second.
@@ -155,6 +164,8 @@ pub struct Flow {
     pub forward_hops: u32,
     /// What comes back over ports; none: it crosses none.
     pub acks_in_flight: Option<Box<AcksInFlight>>,
+    /// What its sender of TCP does; none: nobody wants to know.
+    pub log: Option<Box<SenderLog>>,
     /// Most time that the sender's host takes over what came back (ns).
     pub landing_ns: u64,
     /// It begins up to so much after its start (ns).
@@ -173,11 +184,40 @@ pub struct Flow {
 impl Flow {
     /// A flow of a run.
     pub fn new(flow: FlowIdentity, spec: &FlowSpec, run: &RunSpec) -> Flow {
-        let rules = StackRules::of(run.stack);
+        let stack = match spec.traffic {
+            Traffic::Tcp { stack, .. } => stack,
+            Traffic::Datagrams { .. } => run.stack,
+        };
+        let rules = StackRules::of(stack);
         let stop_ns = spec.stop_ns.unwrap_or(u64::MAX);
         let client = Client::new(spec, run).map(Box::new);
         let (ends, ip_bytes) = match spec.traffic {
-            Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, client: _ } => {
+            Traffic::Tcp {
+                cca,
+                size_bytes,
+                initial_window,
+                ecn,
+                l4s,
+                rate_bps,
+                stack: Stack::Quic,
+                client: _,
+            } => {
+                let size = size_bytes.map(quic::segments_of);
+                let setup = quic::Setup {
+                    cca,
+                    segments: size.map(|s| s.0),
+                    closes: true,
+                    initial_window,
+                    packet_threshold: quic::PACKET_THRESHOLD,
+                    rate: rate_bps / 8,
+                    ecn,
+                    l4s,
+                    stop_ns,
+                    warmup_ns: run.warmup_ns,
+                };
+                (Endpoints::Quic(quic::Ends::new(setup, size).into()), FULL_BYTES)
+            }
+            Traffic::Tcp { cca, size_bytes, initial_window, ecn, l4s, rate_bps, stack: _, client: _ } => {
                 // What a client asks for at a time is what there is to send for the time being.
                 let size_bytes = client.as_ref().map_or(size_bytes, |c| Some(c.bytes()));
                 let (segments, last_bytes) = size_bytes.map(segments_of).unzip();
@@ -283,31 +323,113 @@ impl Flow {
             connected_ns: 0,
             acked_ns: 0,
             asks: None,
+            log: None,
+        }
+    }
+
+    /// What its sender does is wanted from now on.
+    pub fn keep_log(&mut self, ecn: bool) {
+        let mut log = Box::<SenderLog>::default();
+        if ecn {
+            log.add(self.start_ns, SenderAction::Ecn);
+        }
+        match &mut self.ends {
+            Endpoints::Tcp { sender, .. } => {
+                sender.keep_lost();
+                self.log = Some(log);
+            }
+            Endpoints::Quic(ends) => ends.sender.log = Some(log),
+            Endpoints::Udp { .. } => {}
+        }
+    }
+
+    /// What its sender has done, if that is wanted.
+    pub fn sender_log(&mut self) -> Option<&mut SenderLog> {
+        match &mut self.ends {
+            Endpoints::Quic(ends) => ends.sender.log.as_deref_mut(),
+            _ => self.log.as_deref_mut(),
         }
     }
 
     /// Does it send so much and no more?
     pub fn is_finite(&self) -> bool {
-        self.client.is_none() && matches!(self.ends, Endpoints::Tcp { segments, .. } if segments != u32::MAX)
+        match &self.ends {
+            Endpoints::Tcp { segments, .. } => self.client.is_none() && *segments != u32::MAX,
+            Endpoints::Quic(ends) => ends.segments != u32::MAX,
+            Endpoints::Udp { .. } => false,
+        }
+    }
+
+    /// Its connection as the congestion control sees it; none: it has none.
+    pub fn conn(&self) -> Option<&Conn> {
+        match &self.ends {
+            Endpoints::Tcp { sender, .. } => Some(sender.conn()),
+            Endpoints::Quic(ends) => Some(ends.sender.conn()),
+            Endpoints::Udp { .. } => None,
+        }
+    }
+
+    /// A variable of a congestion control of a user's own; NaN until that has begun.
+    pub fn control_probe(&self, i: usize) -> f64 {
+        match &self.ends {
+            Endpoints::Tcp { sender, .. } => sender.control_probe(i),
+            Endpoints::Quic(ends) => ends.sender.control_probe(i),
+            Endpoints::Udp { .. } => f64::NAN,
+        }
+    }
+
+    /// What its congestion control has left with which it cannot go on.
+    pub fn fault(&self) -> Option<Fault> {
+        match &self.ends {
+            Endpoints::Tcp { sender, .. } => sender.fault(),
+            Endpoints::Quic(ends) => ends.sender.fault(),
+            Endpoints::Udp { .. } => None,
+        }
+    }
+
+    /// What its sender has measured; none: it has none.
+    pub fn sender_stats(&self) -> Option<SenderStats> {
+        match &self.ends {
+            Endpoints::Tcp { sender, .. } => Some(sender.stats()),
+            Endpoints::Quic(ends) => Some(ends.sender.stats()),
+            Endpoints::Udp { .. } => None,
+        }
+    }
+
+    /// How often it was opened again, and segments with data that were sent again.
+    pub fn sent_again(&self) -> (u32, u64) {
+        match &self.ends {
+            Endpoints::Tcp { sender, .. } => (sender.syn_retransmits(), sender.data_resent()),
+            Endpoints::Quic(ends) => (ends.sender.handshakes_resent(), ends.sender.resent()),
+            Endpoints::Udp { .. } => (0, 0),
+        }
     }
 
     /// Payload of a finite flow (bytes); 0 for others.
     pub fn size_bytes(&self) -> u64 {
-        match self.ends {
-            Endpoints::Tcp { segments, last_bytes, .. } if segments != u32::MAX => {
-                u64::from(segments.saturating_sub(1)) * u64::from(MSS) + u64::from(last_bytes)
-            }
-            _ => 0,
+        let (segments, full, last_bytes) = match &self.ends {
+            Endpoints::Tcp { segments, last_bytes, .. } => (*segments, MSS, *last_bytes),
+            Endpoints::Quic(ends) => (ends.segments, QUIC_PAYLOAD_BYTES, ends.last_bytes),
+            Endpoints::Udp { .. } => (u32::MAX, 0, 0),
+        };
+        match segments {
+            u32::MAX => 0,
+            _ => u64::from(segments.saturating_sub(1)) * u64::from(full) + u64::from(last_bytes),
         }
     }
 
     /// Has its sender all that it waits for, and its receiver nothing more to say?
     pub fn is_quiet(&self, forward: &ForwardPath) -> bool {
-        let Endpoints::Tcp { sender, receiver, segments, .. } = &self.ends else { return true };
-        sender.conn().snd_una >= (*segments).max(sender.end())
-            && receiver.ack_at() == u64::MAX
-            && self.held.is_empty()
-            && forward.first_at() == u64::MAX
+        let (sent, told) = match &self.ends {
+            Endpoints::Tcp { sender, receiver, segments, .. } => {
+                (sender.conn().snd_una >= (*segments).max(sender.end()), receiver.ack_at() == u64::MAX)
+            }
+            Endpoints::Quic(ends) => {
+                (ends.sender.acked_to() >= ends.segments, ends.receiver.ack_at() == u64::MAX)
+            }
+            Endpoints::Udp { .. } => return true,
+        };
+        sent && told && self.held.is_empty() && forward.first_at() == u64::MAX
     }
 
     /// What the ports need to know of it.
@@ -322,7 +444,8 @@ impl Flow {
         forward.last_segment = last_segment;
         forward.wire_bytes = self.wire_bytes;
         forward.last_bytes = last_bytes;
-        forward.syn_bytes = (SYN_BYTES + self.overhead) as u16;
+        let opening = if let Endpoints::Quic(_) = self.ends { QUIC_INITIAL_BYTES } else { SYN_BYTES };
+        forward.syn_bytes = (opening + self.overhead) as u16;
         let impaired = |&p: &u32| channels.get(p as usize).is_some_and(Channel::impaired);
         let long = self.acks_in_flight.is_some() || self.path.iter().any(impaired);
         forward.hops = if long { ForwardPath::LONG } else { self.path.len() as u8 };
@@ -334,6 +457,9 @@ impl Flow {
         match &self.ends {
             Endpoints::Tcp { segments, last_bytes, .. } => {
                 (segments.wrapping_sub(1), (last_bytes + TCP_HEADER_BYTES + self.overhead) as u16)
+            }
+            Endpoints::Quic(ends) => {
+                (ends.segments.wrapping_sub(1), (ends.last_bytes + QUIC_HEADER_BYTES + self.overhead) as u16)
             }
             Endpoints::Udp { .. } => (u32::MAX, self.wire_bytes),
         }
@@ -351,8 +477,11 @@ impl Flow {
 
     /// Length on the link of the acknowledgement of a number.
     pub fn ack_bytes(&self, number: u32) -> u16 {
-        let ip =
-            self.acks_in_flight.as_ref().and_then(|r| r.get(number)).map_or(TCP_HEADER_BYTES, Ack::ip_bytes);
+        let ack = self.acks_in_flight.as_ref().and_then(|r| r.get(number));
+        let ip = match self.ends {
+            Endpoints::Quic(_) => ack.map_or(QUIC_ACK_BYTES, |ack| ack.window.into()),
+            _ => ack.map_or(TCP_HEADER_BYTES, Ack::ip_bytes),
+        };
         (ip + self.overhead) as u16
     }
 
@@ -378,7 +507,7 @@ impl Flow {
     pub fn schedule_start(&mut self, index: u32, wheel: &mut Wheel) {
         match &self.ends {
             // Its host gets to it when it can: flows of one start time do not march in step.
-            Endpoints::Tcp { .. } => {
+            Endpoints::Tcp { .. } | Endpoints::Quic(_) => {
                 let late = (u64::from(self.reverse.random.next_u32()) * self.start_jitter_ns) >> 32;
                 wheel.push(Event::plain(self.start_ns + late, EventKind::Start, index));
             }
@@ -563,6 +692,22 @@ impl Uplink {
         }
         let counted = |bytes: u32| u64::from(bytes) + u64::from(self.overhead_bytes);
         self.access_ns * counted(bytes) / counted(FULL_BYTES)
+    }
+
+    /// When the access link, which is a queue of its own, has sent a packet of so many bytes (IP) that it is given at `now`.
+    pub(crate) fn leaves_access(&self, now: u64, bytes: u32, access_free_ns: &mut u64) -> u64 {
+        if self.access_ns == 0 {
+            return now;
+        }
+        let counted = |bytes: u32| u64::from(bytes) + u64::from(self.overhead_bytes);
+        *access_free_ns = now.max(*access_free_ns) + self.access_ns * counted(bytes) / counted(FULL_BYTES);
+        *access_free_ns
+    }
+
+    /// When a packet is at the first port that leaves the access link at `at`.
+    pub(crate) fn arrives_at(&mut self, at: u64) -> u64 {
+        let at = at + self.forward_ns;
+        if self.jitter_ns == 0 { at } else { self.jitter(at) }
     }
 
     /// Adds the access link's jitter without reordering.

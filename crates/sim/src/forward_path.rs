@@ -11,7 +11,7 @@ pub struct Delivery {
     at_flags: u64,
     /// Number of the segment, from 0; of a datagram, the lower half of its number.
     pub seq: u32,
-    /// See [`times`].
+    /// See [`times`]; of a QUIC packet, its number.
     ts: u32,
 }
 
@@ -38,6 +38,11 @@ impl Delivery {
         let at = timestamp(self.at());
         let sent = at.wrapping_sub(at.wrapping_sub(self.ts) & ((1 << CLOCK_BITS) - 1));
         (sent, sent.wrapping_sub(self.ts >> CLOCK_BITS))
+    }
+
+    /// Number of a QUIC packet, which is in the place of the timestamps.
+    pub fn number(self) -> u32 {
+        self.ts
     }
 
     /// `packet::flag`s.

@@ -74,11 +74,15 @@ impl Flow {
         }
         self.answer(now, &mut bench.acks);
         if let Some(acks_in_flight) = &mut self.acks_in_flight {
+            let flags = if let Endpoints::Quic(_) = self.ends { flag::QUIC } else { 0 };
             for ack in bench.acks.drain(held..) {
-                wheel.push(acks_in_flight.departs(ack, index, self.forward_hops));
+                wheel.push(acks_in_flight.departs(ack, index, self.forward_hops, flags));
             }
         }
-        let done = self.send(index, now, bench, wheel);
+        let done = match self.log {
+            None => self.send::<false>(index, now, bench, wheel),
+            Some(_) => self.send_and_tell(index, now, bench, wheel),
+        };
         self.held.extend_from_slice(&bench.acks[done..]);
         bench.acks.clear();
         complete
@@ -86,10 +90,15 @@ impl Flow {
 
     /// Until when all of this flow's packets that may reach a port are in the wheel (ns).
     pub fn deadline(&self, forward: &ForwardPath) -> u64 {
-        let Endpoints::Tcp { sender, receiver, .. } = &self.ends else { return u64::MAX };
-        let received = forward.first_at().min(receiver.next_at()).saturating_add(forward.loop_ns);
-        let sent = self.held.first().map_or(u64::MAX, |ack| ack.at);
-        let sent = sent.min(sender.timer_at()).min(sender.resume_at());
+        let (receiver_at, sender_at) = match &self.ends {
+            Endpoints::Tcp { sender, receiver, .. } => {
+                (receiver.next_at(), sender.timer_at().min(sender.resume_at()))
+            }
+            Endpoints::Quic(ends) => ends.next_at(),
+            Endpoints::Udp { .. } => return u64::MAX,
+        };
+        let received = forward.first_at().min(receiver_at).saturating_add(forward.loop_ns);
+        let sent = self.held.first().map_or(u64::MAX, |ack| ack.at).min(sender_at);
         received.min(sent.saturating_add(self.up.forward_ns))
     }
 
@@ -118,13 +127,18 @@ impl Flow {
         if let Some(client) = &mut self.client {
             client.opens(now);
         }
-        let Endpoints::Tcp { sender, segments, last_bytes, .. } = &mut self.ends else { return };
+        let Endpoints::Tcp { sender, segments, last_bytes, .. } = &mut self.ends else {
+            return self.start_quic(index, now, rtt_ns, open_for_ns, wheel);
+        };
         if opens {
             sender.send_syn(now, &mut bench.out);
         } else {
             self.up.heard_ms = timestamp(now).wrapping_sub(timestamp(open_for_ns + self.reverse.reverse_ns));
             // Both hosts worked on it: 40.05 ms on Linux where the path takes 40.00.
             sender.start_open(now, rtt_ns + self.landing_ns / 4, open_for_ns, &mut bench.out);
+        }
+        if let Some(log) = &mut self.log {
+            log.tcp(now, sender, &bench.out);
         }
         for burst in bench.out.drain(..) {
             self.up.emit(index, now, burst, (*segments, *last_bytes), sender, wheel);
@@ -138,6 +152,7 @@ impl Flow {
             self.hear(&packet, acks);
         }
         let Endpoints::Tcp { receiver, segments, last_bytes, awaited, sender } = &mut self.ends else {
+            self.receive_quic(packet, acks);
             return false;
         };
         let (at, flags) = (packet.at(), packet.flags());
@@ -253,7 +268,7 @@ impl Flow {
     /// The delayed or compressed ACK goes out, and the client's request, if they can reach the sender by `now`.
     #[inline]
     fn answer(&mut self, now: u64, acks: &mut Vec<Ack>) {
-        let Endpoints::Tcp { receiver, .. } = &self.ends else { return };
+        let Endpoints::Tcp { receiver, .. } = &self.ends else { return self.answer_quic(now, acks) };
         let by = now.saturating_sub(self.reverse.reverse_ns);
         if receiver.next_at() <= by {
             self.say(by, acks);
@@ -298,17 +313,29 @@ impl Flow {
         let request = Ack::new(self.reverse.ack_arrival(now), told, receiver).asking(0, number);
         for ack in due.into_iter().chain([request]) {
             match &mut self.acks_in_flight {
-                Some(returning) => wheel.push(returning.departs(ack, index, self.forward_hops)),
+                Some(returning) => wheel.push(returning.departs(ack, index, self.forward_hops, 0)),
                 None => self.held.push(ack),
             }
         }
     }
 
-    /// The sender works in its ACKs, timers and pacing gaps up to `now`. How many ACKs that were.
+    /// [`Flow::send`] of a flow whose sender tells what it does.
+    #[inline(never)]
+    fn send_and_tell(&mut self, index: u32, now: u64, bench: &mut Scratch, wheel: &mut Wheel) -> usize {
+        self.send::<true>(index, now, bench, wheel)
+    }
+
+    /// The sender works in its ACKs, timers and pacing gaps up to `now`. How many ACKs that were. TELL: what it does is wanted.
     #[inline]
-    fn send(&mut self, index: u32, now: u64, bench: &mut Scratch, wheel: &mut Wheel) -> usize {
+    fn send<const TELL: bool>(
+        &mut self,
+        index: u32,
+        now: u64,
+        bench: &mut Scratch,
+        wheel: &mut Wheel,
+    ) -> usize {
         let Endpoints::Tcp { sender, receiver, segments, last_bytes, awaited } = &mut self.ends else {
-            return 0;
+            return self.send_quic(index, now, &bench.acks, wheel);
         };
         let (up, out) = (&mut self.up, &mut bench.out);
         let opens = self.client.is_none();
@@ -371,6 +398,9 @@ impl Flow {
                 sender.on_resume(at, out);
             } else {
                 sender.on_timer(at, out);
+            }
+            if TELL && let Some(log) = &mut self.log {
+                log.tcp(at, sender, out);
             }
             for &burst in out.iter() {
                 up.emit(index, at, burst, (*segments, *last_bytes), sender, wheel);

@@ -77,6 +77,7 @@ mod info;
 mod jiffies;
 mod late;
 mod link;
+mod log;
 mod measure;
 mod net;
 mod outcome;
@@ -84,6 +85,7 @@ mod packet;
 mod port;
 mod probes;
 mod queues;
+mod quic;
 mod random;
 mod receiver;
 mod record;
@@ -102,6 +104,7 @@ mod wheel;
 mod world;
 
 use queuewright_results::Run;
+use queuewright_results::events::Observer;
 use queuewright_scenario::spec::RunSpec;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -123,6 +126,8 @@ pub enum Error {
     NoPort,
     /// A congestion control has left its connection with nothing to go on with.
     Control(String),
+    /// Who observed it could not keep what it heard.
+    Observer(String),
 }
 
 impl std::fmt::Display for Error {
@@ -130,7 +135,7 @@ impl std::fmt::Display for Error {
         match self {
             Error::Stopped => f.write_str("stopped"),
             Error::NotConserved(what) => write!(f, "the simulator lost count of packets (a bug): {what}"),
-            Error::Control(what) => f.write_str(what),
+            Error::Control(what) | Error::Observer(what) => f.write_str(what),
             Error::NoPort => f.write_str("the run has no output port"),
         }
     }
@@ -145,11 +150,36 @@ impl std::error::Error for Error {}
 /// # Errors
 /// [`Error::Stopped`] once `stop` is set; [`Error::NotConserved`] if packets do not add up at the end.
 pub fn run(spec: &RunSpec, stop: &AtomicBool, progress: &dyn Fn(f64)) -> Result<Run, Error> {
+    run_to_end(spec, stop, progress, None)
+}
+
+/// The same, while somebody hears what the senders of its own flows and its queues do. Flows that come and go tell nothing.
+///
+/// # Errors
+/// As [`run`]; [`Error::Observer`] if what was heard cannot be kept. A run without a result ends without [`Observer::end`].
+pub fn run_observed(
+    spec: &RunSpec,
+    stop: &AtomicBool,
+    progress: &dyn Fn(f64),
+    observer: Box<dyn Observer>,
+) -> Result<Run, Error> {
+    run_to_end(spec, stop, progress, Some(observer))
+}
+
+fn run_to_end(
+    spec: &RunSpec,
+    stop: &AtomicBool,
+    progress: &dyn Fn(f64),
+    observer: Option<Box<dyn Observer>>,
+) -> Result<Run, Error> {
     if spec.ports.is_empty() {
         return Err(Error::NoPort);
     }
     let started = Instant::now();
     let mut world = world::World::new(spec);
+    if let Some(observer) = observer {
+        world.observe(observer);
+    }
     let mut told = 0.0;
     let ended = world.run(|now| {
         let share = now as f64 / spec.duration_ns as f64;

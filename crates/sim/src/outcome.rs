@@ -1,7 +1,7 @@
 //! What was measured, as results have it.
 
 use crate::asker::Asker;
-use crate::flow::{Endpoints, Flow};
+use crate::flow::Flow;
 use crate::link::capacity_bytes;
 use crate::net::Net;
 use crate::port::{Port, parameters};
@@ -50,10 +50,7 @@ pub(crate) fn measured(
         .enumerate()
         .map(|(i, (flow, f))| {
             let active = flow.active_s(end);
-            let stats = match &flow.ends {
-                Endpoints::Tcp { sender, .. } => Some(sender.stats()),
-                Endpoints::Udp { .. } => None,
-            };
+            let stats = flow.sender_stats();
             results::Flow {
                 id: i as u32,
                 group: spec.groups[f.group as usize].name.clone(),

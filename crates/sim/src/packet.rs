@@ -17,6 +17,8 @@ pub mod flag {
     pub const ECT: u8 = 16;
     /// On an ACK: it is of AccECN, whose option takes the place of the last SACK block (RFC 9768 section 3.2.3).
     pub const COUNTS: u8 = 16;
+    /// On data, both of these bits: it is a packet of QUIC, which UDP carries. TCP says CWR with new data alone.
+    pub const QUIC: u8 = RETRANSMIT | CWR;
     /// It is a datagram of UDP, not a segment of TCP.
     pub const UDP: u8 = 32;
     /// On an ACK: it brings neither data nor another window (not `FLAG_NOT_DUP`, if it acknowledges nothing either).
@@ -66,7 +68,7 @@ pub struct Packet {
     pub flow: u32,
     /// Number of the segment, from 0; of a datagram, the lower half of its number.
     pub seq: u32,
-    /// Timestamps ([`crate::forward_path::times`]); of a datagram, the upper half of its number.
+    /// Timestamps ([`crate::forward_path::times`]); of a QUIC packet, its number; of a datagram, the upper half of its number.
     pub ts: u32,
     /// Length as the link counts it.
     pub bytes: u16,

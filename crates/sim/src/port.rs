@@ -4,11 +4,13 @@ use crate::calls::{Arrival, Arrivals, Call, Calls, QueueOperation};
 use crate::jiffies;
 use crate::late::{self, LateMarks};
 use crate::link::{Link, OPPORTUNITY_BYTES};
+use crate::log::QueueLog;
 use crate::measure::PortMeasure;
 use crate::packet::{Packet, flag};
 use crate::queues::{NamedQueue, Queues};
 use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
 use queuewright_results as results;
+use queuewright_results::events::QueueAction;
 use queuewright_results::quality::loss::Events;
 use queuewright_scenario::spec::{Change, FlowSpec, HeaderSpec, PortSpec, Shaper};
 use rand_pcg::Pcg32;
@@ -143,6 +145,8 @@ pub struct Port {
     arrivals: Option<Arrivals>,
     /// Marks are set on a flow's next packet.
     late_marks: Option<LateMarks>,
+    /// What becomes of packets; none: nobody wants to know.
+    log: Option<Box<QueueLog>>,
 }
 
 impl Port {
@@ -196,6 +200,7 @@ impl Port {
             calls: None,
             arrivals: None,
             late_marks: spec.late_marks.then(LateMarks::default),
+            log: None,
         }
     }
 
@@ -360,13 +365,17 @@ impl Port {
         if let Some(n) = drops.get_mut(flow) {
             *n += 1;
         }
+        if let Some(log) = &mut self.log {
+            log.drops(now, p, comes_back, &self.queue, reason);
+        }
     }
 
     #[inline(always)]
     fn view(&self, p: &Packet) -> PacketView {
         // The codepoint of each set of flags, looked up: it is needed twice a packet. CE without ECT stands for what a packet said
-        // before it was marked in front (`crate::late`).
-        const ECN: [u8; 256] = {
+        // before it was marked in front (`crate::late`). And whether UDP carries it.
+        const CARRIED: u8 = 4;
+        const SAID: [u8; 256] = {
             const L4S: u8 = flag::ECT | flag::ECT1;
             const IN_FRONT: u8 = flag::CE;
             const L4S_IN_FRONT: u8 = flag::CE | flag::ECT1;
@@ -379,14 +388,18 @@ impl Port {
                     L4S | L4S_IN_FRONT => table[flags as usize] = 1,
                     _ => {}
                 }
+                if flags & flag::UDP != 0 || flags & flag::QUIC == flag::QUIC {
+                    table[flags as usize] |= CARRIED;
+                }
                 if flags == u8::MAX {
                     break table;
                 }
                 flags += 1;
             }
         };
-        let ecn = u32::from(ECN[usize::from(p.flags)]);
-        let protocol = if p.flags & flag::UDP == 0 { TCP } else { UDP };
+        let said = SAID[usize::from(p.flags)];
+        let ecn = u32::from(said & 3);
+        let protocol = if said & CARRIED == 0 { TCP } else { UDP };
         let flow = if self.needs_flow { mix(self.number(p.flow) ^ self.salt) } else { 0 };
         let view = PacketView {
             enqueue_ns: p.enqueue_ns,
@@ -420,7 +433,11 @@ impl Port {
 
     /// A packet is marked: it, or the flow's next one that comes.
     #[inline]
-    fn mark(&mut self, now: u64, p: &mut Packet) {
+    fn mark(&mut self, now: u64, p: &mut Packet, reason: Reason) {
+        self.measure.mark(now, reason);
+        if let Some(log) = &mut self.log {
+            log.marks(reason);
+        }
         match &mut self.late_marks {
             None => p.flags |= flag::CE,
             Some(late) => late.ask(now, p.flow),
@@ -509,6 +526,7 @@ impl Port {
             if let Some(arrivals) = &mut self.arrivals {
                 arrivals.add(Arrival { at_ns: now, flow: p.flow, bytes: p.bytes, ecn: view.ecn as u8 });
             }
+            self.log_move(now, QueueAction::Enqueue, &p);
         }
         let peeked = if BESIDE { self.peeked_bytes(now) } else { 0 };
         if peeked > 0 {
@@ -525,8 +543,7 @@ impl Port {
         match verdict.action {
             Action::Pass => {}
             Action::Mark => {
-                self.measure.mark(now, verdict.reason);
-                self.mark(now, &mut p);
+                self.mark(now, &mut p, verdict.reason);
             }
             Action::Drop => {
                 if MANY && let Some(queues) = &mut self.queues {
@@ -612,6 +629,31 @@ impl Port {
         }
     }
 
+    /// A packet is about to join the queue, or to leave it.
+    #[inline(never)]
+    fn log_move(&mut self, now: u64, what: QueueAction, p: &Packet) {
+        if let Some(log) = &mut self.log {
+            let hops = self.forward_hops.get(p.flow as usize);
+            let returns = hops.is_some_and(|hops| u32::from(p.hop) > *hops);
+            log.moves(now, what, p, returns, &self.queue);
+        }
+    }
+
+    /// What becomes of packets is wanted from now on, of flows that cross so many ports each before those on the reverse path; `quic`: whose
+    /// packets have numbers of QUIC.
+    pub fn keep_log(&mut self, forward_hops: &[u32], quic: Vec<bool>) {
+        if self.forward_hops.is_empty() {
+            self.count_drops(forward_hops);
+        }
+        self.log = Some(Box::new(QueueLog::new(quic)));
+        self.looks = true;
+    }
+
+    /// What has become of packets, if that is wanted.
+    pub fn queue_log(&mut self) -> Option<&mut QueueLog> {
+        self.log.as_deref_mut()
+    }
+
     /// Keeps the first calls of the discipline from now on.
     pub fn record(&mut self, most: usize) {
         self.calls = Some(Calls::new(most));
@@ -692,6 +734,7 @@ impl Port {
             let view = self.view(&p);
             if self.looks {
                 late::leave(&mut p);
+                self.log_move(now, QueueAction::Dequeue, &p);
                 match &self.queues {
                     Some(queues) => self.queue.head_ns = queues.head_ns(index),
                     None => self.look(now, QueueOperation::Dequeue, 0, &view),
@@ -701,8 +744,7 @@ impl Port {
             match verdict.action {
                 Action::Pass => {}
                 Action::Mark => {
-                    self.measure.mark(now, verdict.reason);
-                    self.mark(now, &mut p);
+                    self.mark(now, &mut p, verdict.reason);
                     if MANY && let Some(queues) = &mut self.queues {
                         queues.mark(now, index, verdict.reason);
                     }

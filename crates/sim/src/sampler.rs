@@ -1,6 +1,6 @@
 //! Time series: what ports and watched flows are like, every so often.
 
-use crate::flow::{Endpoints, Flow};
+use crate::flow::Flow;
 use crate::port::Port;
 use queuewright_aqm::own::SERIES;
 use queuewright_cca::Kind;
@@ -81,13 +81,12 @@ impl Sampler {
         }
         for (&f, last) in spec.series_flows.iter().zip(flow_totals) {
             let flow = &mut flows[f as usize];
-            if let (Endpoints::Tcp { sender, .. }, Traffic::Tcp { cca, .. }) =
-                (&flow.ends, &spec.flows[f as usize].traffic)
-            {
-                put(f64::from(sender.conn().cwnd));
-                put(f64::from(sender.conn().srtt_us) / 8000.0);
+            if let Traffic::Tcp { cca, .. } = &spec.flows[f as usize].traffic {
+                let conn = flow.conn();
+                put(conn.map_or(f64::NAN, |c| f64::from(c.cwnd)));
+                put(conn.map_or(f64::NAN, |c| f64::from(c.srtt_us) / 8000.0));
                 for i in 0..probes(*cca).len() {
-                    put(sender.control_probe(i));
+                    put(flow.control_probe(i));
                 }
             }
             put(rate(flow.delivered_by(now), last));

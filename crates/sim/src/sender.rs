@@ -170,7 +170,8 @@ impl StackRules {
     /// The rules of a stack: one copy for all flows, which thus stays in the cache.
     pub fn of(stack: Stack) -> &'static StackRules {
         match stack {
-            Stack::Linux => &StackRules::LINUX,
+            // QUIC has its own sender; its hosts are Linux's.
+            Stack::Linux | Stack::Quic => &StackRules::LINUX,
             Stack::Ns3 => &StackRules::NS3,
         }
     }
@@ -391,6 +392,8 @@ pub struct Sender {
     shifted: (u32, u32),
     /// The receiver has dropped what it had SACKed, as a timeout showed that is not yet over (`is_sack_reneg`).
     reneged: bool,
+    /// Segments marked lost since they were last asked for; none: nobody asks.
+    lost_segments: Option<Vec<u32>>,
 }
 
 /// What a sender's measurement gives at the end.
@@ -512,6 +515,7 @@ impl Sender {
             sack_cache: [(0, 0); MAX_SACKS],
             shifted: (0, 0),
             reneged: false,
+            lost_segments: None,
             high_seq: 0,
             prior_ssthresh: 0,
             prr_delivered: 0,
@@ -559,6 +563,16 @@ impl Sender {
         };
         sender.hears_marks(accurate);
         sender
+    }
+
+    /// Segments that are marked lost are asked for.
+    pub fn keep_lost(&mut self) {
+        self.lost_segments = Some(Vec::new());
+    }
+
+    /// Those marked lost since this was last asked.
+    pub fn take_lost(&mut self) -> Vec<u32> {
+        self.lost_segments.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Does it expect a receiver with AccECN?

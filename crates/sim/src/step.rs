@@ -76,7 +76,7 @@ impl Stepper {
     pub fn fairness(&self) -> f64 {
         let (now_ns, mut some) = (self.now_ns, false);
         let long = self.world.flows().iter().filter(|f| {
-            matches!(f.ends, Endpoints::Tcp { .. }) && f.start_ns < now_ns && f.finished_ns.is_none()
+            !matches!(f.ends, Endpoints::Udp { .. }) && f.start_ns < now_ns && f.finished_ns.is_none()
         });
         let index = results::jain(long.map(|f| {
             some |= f.reverse.delivered_total > 0;

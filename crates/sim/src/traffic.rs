@@ -286,9 +286,7 @@ impl Traffic {
         self.received += received;
         let slot = &mut self.slots[(index - self.first) as usize];
         slot.gone = true;
-        if let Endpoints::Tcp { sender, .. } = &flow.ends {
-            self.fault = self.fault.or(sender.fault());
-        }
+        self.fault = self.fault.or(flow.fault());
         self.free.push(index);
         if is_probe(net.spec, flow.group) {
             self.opened.push((flow.group, connection(flow, emitted, gone)));
@@ -355,10 +353,7 @@ impl Traffic {
 
 /// A connection that was opened for a byte, and is over.
 fn connection(flow: &Flow, packets: u64, lost: u64) -> results::Connection {
-    let (syns, data) = match &flow.ends {
-        Endpoints::Tcp { sender, .. } => (sender.syn_retransmits(), sender.data_resent()),
-        Endpoints::Udp { .. } => (0, 0),
-    };
+    let (syns, data) = flow.sent_again();
     results::Connection {
         asked_s: flow.start_ns as f64 / 1e9,
         connect_ms: flow.connected_ns.saturating_sub(flow.start_ns) as f64 / 1e6,
@@ -378,10 +373,7 @@ fn event(at: u64, what: u16, flow: u32) -> Event {
 }
 
 fn transfer(spec: &RunSpec, group: u32, page: Option<u32>, flow: &Flow, drops: u64) -> results::Transfer {
-    let retransmits = match &flow.ends {
-        Endpoints::Tcp { sender, .. } => sender.stats().resent,
-        Endpoints::Udp { .. } => 0,
-    };
+    let retransmits = flow.sender_stats().map_or(0, |s| s.resent);
     results::Transfer {
         group,
         page,

@@ -36,7 +36,7 @@ pub struct Event {
     pub flow: u32,
     /// First segment of a burst.
     pub seq: u32,
-    /// Timestamps ([`crate::forward_path::times`]); of a datagram, the upper half of its number.
+    /// Timestamps ([`crate::forward_path::times`]); of a QUIC packet, its number; of a datagram, the upper half of its number.
     pub ts: u32,
     /// Of an arrival: 0 at the first port, else see [`Event::go_on`]; free otherwise.
     pub aux: u32,

@@ -19,6 +19,7 @@ use crate::wheel::{Event, EventKind, Wheel};
 use queuewright_aqm::Pool;
 use queuewright_cca::{Fault, Kind};
 use queuewright_results as results;
+use queuewright_results::events::Observer;
 use queuewright_scenario::packet::FULL_BYTES;
 use queuewright_scenario::spec::{
     ArrivalProcess, FlowSpec, FlowTemplate, PortSpec, ProbesSpec, Rate, RunSpec, Stack, Traffic as Tcp,
@@ -45,6 +46,8 @@ pub struct World<S> {
     traffic: Traffic,
     /// Of each of the run's probes: when and on which connection they ask.
     asks: Vec<Pcg32>,
+    /// Hears what its own flows' senders and its ports do; none: nobody does.
+    observer: Option<Box<dyn Observer>>,
     /// Some of its congestion controls are in files of a user's own: each sample looks for their faults.
     may_fail: bool,
 }
@@ -107,6 +110,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             sampler,
             traffic: Traffic::new(spec),
             asks: Vec::new(),
+            observer: None,
             may_fail: controls(spec).any(|kind| kind.own().is_some()),
             spec: shared.clone(),
         };
@@ -147,11 +151,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
 
     /// What a congestion control in C has left with which no connection can go on.
     pub fn fault(&self) -> Option<Fault> {
-        let of = |flow: &Flow| match &flow.ends {
-            Endpoints::Tcp { sender, .. } => sender.fault(),
-            Endpoints::Udp { .. } => None,
-        };
-        self.traffic.fault.or_else(|| self.net.flows.iter().find_map(of))
+        self.traffic.fault.or_else(|| self.net.flows.iter().find_map(Flow::fault))
     }
 
     /// A port by its number.
@@ -167,6 +167,41 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
     /// The port that is measured first.
     pub fn first_port(&mut self) -> &mut Port {
         &mut self.ports[0]
+    }
+
+    /// From now on somebody hears what the run's own flows' senders and its ports do.
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.observer = Some(observer);
+        let spec: &RunSpec = &self.spec;
+        let of = |flow: &FlowSpec| match flow.traffic {
+            Tcp::Tcp { stack, ecn, .. } => (stack == Stack::Quic, ecn),
+            Tcp::Datagrams { .. } => (false, false),
+        };
+        for (flow, spec) in self.net.flows.iter_mut().zip(&spec.flows) {
+            flow.keep_log(of(spec).1);
+        }
+        let forward_hops: Vec<u32> = self.net.flows.iter().map(|f| f.forward_hops).collect();
+        for port in &mut self.ports {
+            port.keep_log(&forward_hops, spec.flows.iter().map(|flow| of(flow).0).collect());
+        }
+    }
+
+    /// Tells who observes what has happened since this was last done.
+    fn tell(&mut self) {
+        let Some(observer) = &mut self.observer else { return };
+        for (flow, i) in self.net.flows.iter_mut().zip(0..) {
+            if let Some(log) = flow.sender_log() {
+                observer.sender(i, &log.events);
+                log.events.clear();
+            }
+        }
+        for (port, i) in self.ports.iter_mut().zip(0..) {
+            if let Some(log) = port.queue_log() {
+                log.settle();
+                observer.queue(i, &log.events);
+                log.events.clear();
+            }
+        }
     }
 
     /// Runs to the end. `each_sample` is told the time (ns); if it returns false the run stops.
@@ -453,6 +488,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             self.settle(self.spec.series_flows[i], now);
         }
         self.sampler.sample(now, &self.spec, &self.ports, &mut self.net.flows);
+        self.tell();
     }
 
     /// Closes the books. Fails if a packet or byte was lost or made up on the way.
@@ -461,6 +497,10 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             self.settle(f, self.spec.duration_ns);
         }
         self.coming_and_going().1.tell_losses();
+        self.tell();
+        if let Some(mut observer) = self.observer.take() {
+            observer.end().map_err(Error::Observer)?;
+        }
         let World { spec, mut ports, mut net, mut traffic, sampler, .. } = self;
         conserved(&spec, &ports, &mut net, &traffic)?;
         let idle = (!spec.probes.is_empty()).then(|| {

@@ -155,6 +155,9 @@ impl Sender {
     /// A control that wants it hears of a segment that was marked lost.
     #[inline]
     fn tell_lost(&mut self, now: u64, seq: u32) {
+        if let Some(lost) = &mut self.lost_segments {
+            lost.push(seq);
+        }
         if !self.wants.lost {
             return;
         }

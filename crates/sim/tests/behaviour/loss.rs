@@ -140,7 +140,7 @@ proptest! {
         packets in 1u32..30,
         rtt_ms in 1u32..100,
         cca in prop::sample::select(every_cca()),
-        stack in prop_oneof![3 => Just("linux"), 1 => Just("ns3")],
+        stack in prop_oneof![3 => Just("linux"), 1 => Just("ns3"), 1 => Just("quic")],
         discipline in prop_oneof![Just("droptail"), Just("codel"), Just("pie"), Just("titrate")],
         count in 1u32..6,
         size in 1u32..400_000,

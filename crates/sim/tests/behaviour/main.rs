@@ -27,6 +27,7 @@ mod police;
 mod ports;
 mod probes;
 mod published;
+mod quic;
 mod santa;
 mod schedulers;
 mod senders;
