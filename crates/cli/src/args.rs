@@ -142,7 +142,7 @@ pub struct Compare {
     /// Seeds, each a run of its own: 1..3, or 1,2,3 [default: 1]
     #[arg(long, value_name = "LIST")]
     pub seeds: Option<String>,
-    /// Whose TCP: linux, or ns3 as published ns-3 studies had it [default: linux]
+    /// Whose TCP: linux, or ns3 as published ns-3 studies had it; or quic [default: linux]
     #[arg(long, value_name = "STACK")]
     pub stack: Option<String>,
     /// Where results go and how.
@@ -158,6 +158,7 @@ Examples:
   queuewright run examples/home.toml --aqm codel,titrate --seeds 1..10
   queuewright run examples/cellular.toml --trace Verizon-LTE-short.down
   queuewright run examples/home.toml --engine linux --aqm droptail,codel --seeds 1
+  queuewright run examples/home.toml --qlog events --aqm codel --duration 10s
   queuewright run examples/home.toml --json > results.json")]
 pub struct Run {
     /// Scenario file (docs/scenario.md), or - for standard input
@@ -178,6 +179,9 @@ pub struct Run {
     /// Time at the start that no measure counts, instead of the file's
     #[arg(long, value_name = "TIME")]
     pub warmup: Option<String>,
+    /// Log every event of senders and queues in qlog, into this new folder
+    #[arg(long, value_name = "DIR", conflicts_with = "without")]
+    pub qlog: Option<PathBuf>,
     /// What makes the runs.
     #[command(flatten)]
     pub engine: EngineArgs,

@@ -4,8 +4,10 @@ use crate::args::{EngineArgs, Output};
 use crate::words::plural;
 use crate::{Failure, doing, print};
 use indicatif::{ProgressBar, ProgressStyle};
-use queuewright_engine::{Engine, ItemEvent, header};
+use queuewright_engine::{Engine, ItemEvent, Observers, header};
+use queuewright_report::qlog::{self, QlogFolder};
 use queuewright_report::{Folder, TableStyle, answer, table, table_of};
+use queuewright_results::events::Observer;
 use queuewright_results::measures::by_path;
 use queuewright_results::{Results, Run};
 use queuewright_scenario::{RunSpec, Scenario};
@@ -28,10 +30,12 @@ pub fn compare(
     called: &str,
     engine: &EngineArgs,
     output: &Output,
+    qlog: Option<&Path>,
 ) -> Result<(), Failure> {
     let specs = scenario.runs()?;
     let all = harm::pairs(&specs, &output.without).map_err(|e| Failure::Input(format!("--without: {e}")))?;
     let engine = Engine::new(&engine.asked(), scenario, &specs)?;
+    let logs = qlog.map(|path| log_folder(path, &engine, &specs)).transpose()?;
     let header = header(scenario);
     let mut kept = match (&output.out, output.json) {
         (None, true) => RunStore::Memory(BTreeMap::new()),
@@ -50,7 +54,15 @@ pub fn compare(
     // Of each pair what has come before the other: the measures of the one without, and the run.
     let mut lone: BTreeMap<usize, BTreeMap<String, f64>> = BTreeMap::new();
     let mut waiting: BTreeMap<usize, Run> = BTreeMap::new();
-    engine.run_all(&all, jobs, &stop, |i, step| {
+    let observe = |i: usize| match &logs {
+        Some(logs) => {
+            let log = logs.log(&all[i]).map_err(|e| format!("--qlog: {e}"))?;
+            Ok(Box::new(log) as Box<dyn Observer>)
+        }
+        None => Err("no log was asked for".into()),
+    };
+    let observers: Option<&Observers<'_>> = logs.as_ref().map(|_| &observe as _);
+    engine.run_all_observed(&all, jobs, &stop, observers, |i, step| {
         let error = match step {
             ItemEvent::At(at) => return progress.at(i, at),
             ItemEvent::Done(Ok(None)) => return,
@@ -125,6 +137,21 @@ pub fn compare(
         None if stop.load(Ordering::Relaxed) => Err(Failure::Interrupted(format!("interrupted; {finished}"))),
         None => no_column.map_or(Ok(()), |why| Err(Failure::Input(why))),
     }
+}
+
+/// The folder of the runs' event logs, if the engine has any.
+fn log_folder(path: &Path, engine: &Engine, specs: &[RunSpec]) -> Result<QlogFolder, Failure> {
+    if matches!(engine, Engine::Linux(_)) {
+        return Err(Failure::Input("--qlog: a kernel tells no events; leave out --engine linux".into()));
+    }
+    let most = specs.iter().map(qlog::senders).max().unwrap_or(0);
+    if most > qlog::MOST_SENDERS {
+        return Err(Failure::Input(format!(
+            "--qlog: {most} senders in a run; at most {} are logged",
+            qlog::MOST_SENDERS
+        )));
+    }
+    QlogFolder::create(path).map_err(|e| Failure::Input(format!("--qlog: {e}")))
 }
 
 /// What is said of a measure that no run has: the nearest that some have.

@@ -126,6 +126,7 @@ fn execute(command: Command) -> Result<(), Failure> {
                 "compare",
                 &EngineArgs::default(),
                 &c.output,
+                None,
             )
         }
         Command::Run(r) => {
@@ -144,7 +145,8 @@ fn execute(command: Command) -> Result<(), Failure> {
                 false => r.scenario.file_stem().unwrap_or_default().to_string_lossy(),
             };
             reading(&r.scenario);
-            compare::compare(&heard(Scenario::read_with(&r.scenario, &flags)?), &stem, &r.engine, &r.output)
+            let scenario = heard(Scenario::read_with(&r.scenario, &flags)?);
+            compare::compare(&scenario, &stem, &r.engine, &r.output, r.qlog.as_deref())
         }
         Command::Reproduce(r) => reproduce::reproduce(&r),
         Command::Suite(s) => suite::suite(&s),

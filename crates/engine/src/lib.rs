@@ -10,6 +10,7 @@ pub use matrix::{ItemEvent, fitting, run_all};
 use matrix::share_out;
 use queuewright_lab::queues::Played;
 use queuewright_lab::{Lab, QdiscOrigin, RunEvent, batches, check, trusted};
+use queuewright_results::events::Observer;
 use queuewright_results::{Results, Run, SCHEMA};
 use queuewright_scenario::{RunSpec, Scenario};
 use std::env;
@@ -135,6 +136,9 @@ pub fn play_all(
     );
 }
 
+/// Who observes a run, by its place; or why nobody can.
+pub type Observers<'a> = dyn Fn(usize) -> Result<Box<dyn Observer>, String> + Sync + 'a;
+
 /// A run, none if it was stopped, or why there is none.
 pub type RunOutcome = Result<Option<Box<Run>>, String>;
 
@@ -179,13 +183,32 @@ impl Engine {
         specs: &[RunSpec],
         jobs: usize,
         stop: &AtomicBool,
+        hear: impl FnMut(usize, ItemEvent<RunOutcome>),
+    ) {
+        self.run_all_observed(specs, jobs, stop, None, hear);
+    }
+
+    /// The same; each run of the simulator is observed by who `observe` gives it, by its place.
+    pub fn run_all_observed(
+        &self,
+        specs: &[RunSpec],
+        jobs: usize,
+        stop: &AtomicBool,
+        observe: Option<&Observers<'_>>,
         mut hear: impl FnMut(usize, ItemEvent<RunOutcome>),
     ) {
         match self {
             Engine::Sim => {
                 let most = specs.iter().map(|spec| spec.memory_bytes).max().unwrap_or(0);
                 let jobs = fitting(jobs, specs.len(), most);
-                let work = |i: usize, at: &dyn Fn(f64)| match queuewright_sim::run(&specs[i], stop, at) {
+                let run = |i: usize, at: &dyn Fn(f64)| match observe {
+                    None => queuewright_sim::run(&specs[i], stop, at),
+                    Some(observe) => {
+                        let observer = observe(i).map_err(queuewright_sim::Error::Observer)?;
+                        queuewright_sim::run_observed(&specs[i], stop, at, observer)
+                    }
+                };
+                let work = |i: usize, at: &dyn Fn(f64)| match run(i, at) {
                     Ok(run) => Ok(Some(Box::new(run))),
                     Err(queuewright_sim::Error::Stopped) => Ok(None),
                     Err(e) => Err(e.to_string()),

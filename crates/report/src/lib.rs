@@ -5,12 +5,14 @@
 //! - [`table`]: disciplines as rows, means over seeds, best values marked; [`table_of`]: of chosen measures
 //! - [`csv`]: one sheet each for runs, groups, flows, delay distributions, time series
 //! - [`html`]: the report with its pictures, one file, no network
+//! - [`qlog`]: event logs of senders and queues
 //! - [`Folder`]: writes all of it while the runs come in
 
 mod answer;
 pub mod csv;
 mod folder;
 mod html;
+pub mod qlog;
 mod summary;
 mod table;
 mod thin;
