@@ -317,8 +317,10 @@ class Flows(TypedDict, total=False):
         ecn: `true`, `false`, or `"l4s"` (without it: `false`): TCP: ECN is negotiated; with `"l4s"` packets
             say ECT(1), as those of senders do that yield in proportion to marks (RFC 9331), and
             [AccECN](#accurate-ecn) counts marks. `dctcp` does so in any case, and its receivers echo each
-            segment's mark. With --engine linux not all of it: on Linux only prague says ECT(1), and it does
-            so without "l4s"
+            segment's mark. With --engine linux not all of it: Linux has no sender of ECT(1)
+        stack: `"linux"`, `"ns3"`, `"quic"` (without it: that of `[run]`): TCP or [QUIC](quic.md), of this
+            entry's flows alone: `"quic"` beside flows with Linux's TCP. With --engine linux not all of it:
+            its transport is Linux's TCP
         rate: rate, range, 1kbit to 1000gbit (without it: needed for `brutal`): `brutal` only: the rate it
             sends at. Not with --engine linux: Linux has no such congestion control
         ports: names of `[[ports]]`, in order (without it: the only port): what the flows cross; needed where
@@ -365,6 +367,7 @@ class Flows(TypedDict, total=False):
     video: Video
     probes: bool | Probes
     ecn: bool | Literal["l4s"]
+    stack: Literal["linux", "ns3", "quic"]
     rate: float | str
     ports: str | Iterable[str]
     reverse_ports: str | Iterable[str]
@@ -393,9 +396,9 @@ class Run(TypedDict, total=False):
             front of every measure; shorter than the duration; `"0s"` counts all
         seeds: whole numbers: `[1, 2, 3]`, `"1..3"` or `7`, each 0 to 2^53 - 1 (without it: `[1]`): one run
             for each discipline and seed
-        stack: `"linux"`, `"ns3"` (without it: `"linux"`): TCP as Linux does it, or with the
-            [choices](#run-the-runs-to-make) of the Titrate artifact's ns-3. With --engine linux not all of
-            it: its TCP is Linux's
+        stack: `"linux"`, `"ns3"`, `"quic"` (without it: `"linux"`): TCP as Linux does it, or with the
+            [choices](#run-the-runs-to-make) of the Titrate artifact's ns-3; or [QUIC](quic.md). With --engine
+            linux not all of it: its transport is Linux's TCP
         sample: time, 1us to 1000000s (without it: `"10ms"`, or a millionth of the duration if that is
             longer): interval of the time series. With --engine linux not all of it: samples take its one
             processor's time; at least 10ms lie between
@@ -406,7 +409,7 @@ class Run(TypedDict, total=False):
     duration: str | timedelta
     warmup: str | timedelta
     seeds: int | str | Iterable[int | str]
-    stack: Literal["linux", "ns3"]
+    stack: Literal["linux", "ns3", "quic"]
     sample: str | timedelta
     series_flows: int | str
 
@@ -459,7 +462,7 @@ class Changes(TypedDict, total=False):
     buffer: str
     duration: str | timedelta
     warmup: str | timedelta
-    stack: Literal["linux", "ns3"]
+    stack: Literal["linux", "ns3", "quic"]
     sample: str | timedelta
     seeds: int | str | Iterable[int | str]
     flows: str | Iterable[str]

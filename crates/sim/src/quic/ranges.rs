@@ -103,6 +103,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         /// The same as a set of numbers, whatever is added and taken.
         #[test]
         fn is_a_set(steps in prop::collection::vec((0..40u32, 0..12u32, any::<bool>()), 0..120)) {

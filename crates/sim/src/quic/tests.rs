@@ -405,6 +405,8 @@ fn any_way() -> impl Strategy<Value = Vec<(bool, u64)>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     /// Whatever is lost or comes late, and with any congestion control: packets add up at each step, the back-off ends with each ACK, what is in
     /// flight exceeds the window by probes alone, and in the end all has arrived.
     #[test]
