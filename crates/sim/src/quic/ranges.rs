@@ -22,7 +22,7 @@ impl Ranges {
     }
 
     /// One past the numbers that are there from 0 on without a gap.
-    pub fn from_zero(&self) -> u32 {
+    pub fn without_gap(&self) -> u32 {
         self.0.first().filter(|r| r.0 == 0).map_or(0, |r| r.1)
     }
 
@@ -125,7 +125,7 @@ mod tests {
                 prop_assert!(ranges.get().windows(2).all(|w| w[0].1 < w[1].0));
                 prop_assert!((0..52).all(|m| ranges.has(m) == set.contains(&m)));
                 prop_assert_eq!(ranges.first(), set.first().copied());
-                prop_assert_eq!(ranges.from_zero(), (0..).find(|m| !set.contains(m)).unwrap_or(0));
+                prop_assert_eq!(ranges.without_gap(), (0..).find(|m| !set.contains(m)).unwrap_or(0));
             }
         }
     }

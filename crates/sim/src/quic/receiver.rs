@@ -88,7 +88,7 @@ impl Receiver {
 
     /// Segments that have arrived from the first on without a gap.
     pub fn in_order(&self) -> u32 {
-        self.segments.from_zero()
+        self.segments.without_gap()
     }
 
     /// Its sender has the acknowledgement whose largest number is this: what lies below need not be told again (RFC 9000 section 13.2.4).

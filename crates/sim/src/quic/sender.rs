@@ -240,7 +240,7 @@ impl Sender {
 
     /// The first segment that is not acknowledged.
     pub fn acked_to(&self) -> u32 {
-        self.acked.from_zero()
+        self.acked.without_gap()
     }
 
     /// What its congestion control has left with which no connection can go on.

@@ -427,7 +427,7 @@ proptest! {
                 let (lost, late) = there[numbers.len() % there.len()];
                 made += 1;
                 // Nothing is lost for ever.
-                if !lost || numbers.len() % 7 == 0 {
+                if !lost || numbers.len().is_multiple_of(7) {
                     way.insert((now + (50 + late) * MS, made, Some(o.number)));
                 }
             }
@@ -443,7 +443,7 @@ proptest! {
                 let (lost, late) = back[acks.len() % back.len()];
                 acks.push(frame);
                 made += 1;
-                if !lost || acks.len() % 5 == 0 {
+                if !lost || acks.len().is_multiple_of(5) {
                     way.insert((now + (50 + late) * MS, made, Some(u32::MAX - (acks.len() as u32 - 1))));
                 }
             };
