@@ -7,7 +7,13 @@ fn main() {
     println!("cargo:rerun-if-changed=../../aqm");
     println!("cargo:rerun-if-changed=src/shim.c");
     println!("cargo:rerun-if-changed=src/own/table.h");
-    cc::Build::new()
+    let mut build = cc::Build::new();
+    if env::var("CARGO_CFG_TARGET_FAMILY").is_ok_and(|family| family == "wasm") {
+        // It has no C library: the four functions that the headers call are Rust's own.
+        println!("cargo:rerun-if-changed=src/wasm");
+        build.include("src/wasm").flag("-nostdlibinc");
+    }
+    build
         .file("src/shim.c")
         .include("../../aqm")
         .std("c11")

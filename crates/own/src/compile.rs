@@ -2,6 +2,7 @@
 
 use crate::cache::{Folder, Work};
 use crate::elf::{Odd, odd};
+use crate::words::{filled, may_include, shown};
 use crate::{Form, hex, lower};
 use sha2::{Digest, Sha256};
 use std::ffi::{CStr, CString};
@@ -54,20 +55,6 @@ pub const COMPILE_WITHIN: Duration = Duration::from_secs(120);
 pub const COMPILE_BYTES: u64 = 4 << 30;
 /// And of the disk.
 const OBJECT_BYTES: u64 = 256 << 20;
-
-/// A path in words of C, and of people.
-pub fn shown(path: &str) -> String {
-    path.chars().map(|c| if c.is_control() || c == '"' || c == '\\' { '?' } else { c }).collect()
-}
-
-/// Is `qw_NAME` a name that the headers or the frames have already?
-pub(crate) fn has_structure(form: &Form, name: &str) -> bool {
-    let headers = (form.headers)();
-    let texts = headers.iter().map(|(_, text)| *text).chain([form.table.1, form.frame, form.check]);
-    let mut words = texts.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
-    let taken = ["", "_params"].map(|end| format!("qw_{name}{end}"));
-    words.any(|word| taken.iter().any(|name| name == word))
-}
 
 /// The table of a file that is named so.
 ///
@@ -265,15 +252,6 @@ fn hash(form: &Form, compiler: &[String], version: &[u8], name: &str, text: &str
     hex(&hash.finalize())
 }
 
-/// A part of a frame with the names of a file in it.
-pub fn filled(part: &str, path: &str, name: &str, text: &str) -> String {
-    let name = lower(name);
-    part.replace("@x@", &name)
-        .replace("@X@", &name.to_uppercase())
-        .replace("@file@", &shown(path))
-        .replace("@end@", &text.lines().count().max(1).to_string())
-}
-
 /// A frame with the file in it.
 fn framed(frame: &str, path: &str, name: &str, text: &str) -> String {
     let filled = |part: &str| filled(part, path, name, text);
@@ -324,10 +302,6 @@ fn compile(
         return Err(format!("{}: it includes {}; {}", shown(path), shown(other), may_include(form)));
     }
     Ok(work.path().join("own.so"))
-}
-
-pub(crate) fn may_include(form: &Form) -> String {
-    format!("it may include what comes with the program, such as {}, and nothing else", form.such_as)
 }
 
 /// A compiler's first error.

@@ -3,9 +3,13 @@
 //!
 //! Naming a file runs what is in it, with the rights of whoever names it.
 
+#[cfg(unix)]
 mod cache;
+#[cfg_attr(not(unix), path = "no_compiler.rs")]
 mod compile;
+#[cfg_attr(not(unix), allow(dead_code))]
 pub mod elf;
+mod words;
 
 use sha2::{Digest, Sha256};
 use std::any::Any;
@@ -14,9 +18,9 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-pub use compile::{
-    COMPILE_BYTES, COMPILE_WITHIN, FirstError, MISTAKES, filled, first_error, is_include, run, shown,
-};
+#[cfg(unix)]
+pub use compile::{COMPILE_BYTES, COMPILE_WITHIN, FirstError, MISTAKES, first_error, is_include, run};
+pub use words::{filled, shown};
 
 /// Largest file, bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -108,7 +112,7 @@ impl Form {
         let headers = (self.headers)();
         let mut of_headers = headers.iter().filter_map(|(header, _)| header.strip_suffix(ENDING));
         let same = |other: &str| lower(other) == lower(name);
-        if compile::has_structure(self, &lower(name)) || (self.taken)(name) || of_headers.any(same) {
+        if words::has_structure(self, &lower(name)) || (self.taken)(name) || of_headers.any(same) {
             return Err(format!("{name} is there already; give your file another name"));
         }
         Ok(name)
@@ -128,7 +132,7 @@ impl Form {
 
     /// What such a file may include, in words.
     pub fn may_include(&self) -> String {
-        compile::may_include(self)
+        words::may_include(self)
     }
 
     /// What `describe` makes of a file: compiled, or as it was compiled before. `path` is how it was named, `text` what is in it. It

@@ -9,15 +9,26 @@
 //! - [`Folder`]: writes all of it while the runs come in
 
 mod answer;
+// A page has no files and no terminal, and pictures of its own.
+#[cfg(not(target_family = "wasm"))]
 pub mod csv;
+#[cfg(not(target_family = "wasm"))]
 mod folder;
+#[cfg(not(target_family = "wasm"))]
 mod html;
+#[cfg(not(target_family = "wasm"))]
 pub mod qlog;
+#[cfg_attr(target_family = "wasm", allow(dead_code))]
 mod summary;
+#[cfg(not(target_family = "wasm"))]
 mod table;
+#[cfg(not(target_family = "wasm"))]
 mod thin;
 
 pub use answer::{FEW, UNHEARD_MOS, UNNOTICED_PAGE_S, UNNOTICED_SHARE, UNNOTICED_STALL_S, answer};
+#[cfg(not(target_family = "wasm"))]
 pub use folder::{Error, Folder, file_name, new_folder, replace};
+#[cfg(not(target_family = "wasm"))]
 pub use html::html;
+#[cfg(not(target_family = "wasm"))]
 pub use table::{TableStyle, table, table_of, words};

@@ -11,14 +11,16 @@ use sha2::{Digest, Sha256};
 use std::any::{Any, TypeId};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, FileType, OpenOptions};
+use std::fs::File;
+#[cfg(unix)]
+use std::fs::{FileType, OpenOptions};
 use std::io::{BufReader, Error as IoError, ErrorKind, Read, Take};
 use std::ops::Range;
+#[cfg(unix)]
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Where the files are that a scenario names.
 #[derive(Debug, Clone, Default)]
@@ -248,6 +250,7 @@ pub fn read_file(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`read_file`].
+#[cfg(unix)]
 pub fn open(path: &Path, most: u64) -> std::io::Result<Take<File>> {
     regular(std::fs::metadata(path)?.file_type())?;
     // It may have become another meanwhile.
@@ -258,6 +261,20 @@ pub fn open(path: &Path, most: u64) -> std::io::Result<Take<File>> {
         return Err(too_large(most));
     }
     Ok(file.take(most.saturating_add(1)))
+}
+
+/// Where there are no files, as in a web page.
+///
+/// # Errors
+/// Always.
+#[cfg(not(unix))]
+pub fn open(_: &Path, _: u64) -> std::io::Result<Take<File>> {
+    Err(no_files())
+}
+
+#[cfg(not(unix))]
+fn no_files() -> IoError {
+    IoError::new(ErrorKind::InvalidInput, "no file can be read here; run the scenario with the program")
 }
 
 /// Hashes and counts what is read.
@@ -291,6 +308,7 @@ impl<R: Read> Read for Hashing<R> {
 
 /// The pipe that a path names, if whoever began this process has given it one: `/dev/fd/N`, as a shell writes for `<(COMMAND)`,
 /// and `-` or `/dev/stdin`. It is open already, so that nobody is waited for who is to open its other end.
+#[cfg(unix)]
 pub(crate) fn given_pipe(path: &Path) -> Option<PathBuf> {
     let number = match path.to_str()? {
         "-" | "/dev/stdin" => "0",
@@ -302,24 +320,31 @@ pub(crate) fn given_pipe(path: &Path) -> Option<PathBuf> {
     (is_pipe || path == Path::new("-")).then_some(at)
 }
 
+/// Where there are no pipes.
+#[cfg(not(unix))]
+pub(crate) fn given_pipe(_: &Path) -> Option<PathBuf> {
+    None
+}
+
 /// What comes out of one, of at most so many bytes, to its end, which is to come within this time.
 ///
 /// # Errors
 /// As [`read_file`], or if it does not end.
+#[cfg(unix)]
 pub(crate) fn read_pipe(at: &Path, most: u64, within: Duration) -> std::io::Result<Vec<u8>> {
     let mut pipe = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(at)?;
     let kind = pipe.metadata()?.file_type();
     if !kind.is_fifo() {
         regular(kind)?;
     }
-    let begun = Instant::now();
+    let begun = std::time::Instant::now();
     let (mut bytes, mut some) = (Vec::new(), [0; 4096]);
     loop {
         match pipe.read(&mut some) {
             Ok(0) => return Ok(bytes),
             Ok(n) => bytes.extend_from_slice(&some[..n]),
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) if e.kind() == ErrorKind::WouldBlock => sleep(Duration::from_millis(2)),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(2)),
             Err(e) => return Err(e),
         }
         if bytes.len() as u64 > most {
@@ -330,6 +355,12 @@ pub(crate) fn read_pipe(at: &Path, most: u64, within: Duration) -> std::io::Resu
             return Err(IoError::new(ErrorKind::InvalidInput, why));
         }
     }
+}
+
+/// Where there are no pipes.
+#[cfg(not(unix))]
+pub(crate) fn read_pipe(_: &Path, _: u64, _: Duration) -> std::io::Result<Vec<u8>> {
+    Err(no_files())
 }
 
 /// As [`read_file`], of what is to be text.
@@ -345,6 +376,7 @@ fn too_large(most: u64) -> IoError {
     IoError::new(ErrorKind::FileTooLarge, format!("larger than {} MB", most >> 20))
 }
 
+#[cfg(unix)]
 fn regular(kind: FileType) -> std::io::Result<()> {
     let odd = match () {
         () if kind.is_file() => return Ok(()),
