@@ -82,6 +82,7 @@ mod measure;
 mod net;
 mod outcome;
 mod packet;
+mod playback;
 mod port;
 mod probes;
 mod queues;
@@ -100,6 +101,7 @@ mod stamps;
 mod step;
 mod stream;
 mod traffic;
+mod watch;
 mod wheel;
 mod world;
 
@@ -109,11 +111,13 @@ use queuewright_scenario::spec::RunSpec;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+pub use playback::Playback;
 pub use queuewright_cca::{Bbr, BbrMode, CaState, Cca, Kind};
 pub use queuewright_results::jain;
 pub use record::{Arrival, Call, LoneQueue, QueueOperation, arrivals, carried, record};
 pub use recovery::recover;
 pub use step::{Seen, Stepper};
+pub use watch::{Fate, Watched};
 
 /// Why a run has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use crate::log::QueueLog;
 use crate::measure::PortMeasure;
 use crate::packet::{Packet, flag};
 use crate::queues::{NamedQueue, Queues};
+use crate::watch::Watch;
 use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
 use queuewright_results as results;
 use queuewright_results::events::QueueAction;
@@ -147,6 +148,8 @@ pub struct Port {
     late_marks: Option<LateMarks>,
     /// What becomes of packets; none: nobody wants to know.
     log: Option<Box<QueueLog>>,
+    /// What becomes of each packet, if somebody looks on.
+    pub watch: Option<Box<Watch>>,
 }
 
 impl Port {
@@ -201,6 +204,7 @@ impl Port {
             arrivals: None,
             late_marks: spec.late_marks.then(LateMarks::default),
             log: None,
+            watch: None,
         }
     }
 
@@ -351,6 +355,9 @@ impl Port {
     #[inline]
     fn dropped(&mut self, now: u64, p: &Packet, reason: Reason) {
         self.measure.drop(now, u32::from(p.bytes), reason);
+        if let Some(watch) = &mut self.watch {
+            watch.lose(now, p, reason);
+        }
         let flow = p.flow as usize;
         let comes_back =
             self.forward_hops.get(flow).is_some_and(|forward_hops| u32::from(p.hop) > *forward_hops);
@@ -438,6 +445,9 @@ impl Port {
         if let Some(log) = &mut self.log {
             log.marks(reason);
         }
+        if let Some(watch) = &mut self.watch {
+            watch.mark(p, reason);
+        }
         match &mut self.late_marks {
             None => p.flags |= flag::CE,
             Some(late) => late.ask(now, p.flow),
@@ -522,6 +532,9 @@ impl Port {
             }
             if !MANY {
                 self.look(now, QueueOperation::Enqueue, random, &view);
+            }
+            if let Some(watch) = &mut self.watch {
+                watch.come(&p, self.queue.packets);
             }
             if let Some(arrivals) = &mut self.arrivals {
                 arrivals.add(Arrival { at_ns: now, flow: p.flow, bytes: p.bytes, ecn: view.ecn as u8 });
@@ -666,6 +679,24 @@ impl Port {
         self.looks = true;
     }
 
+    /// Keeps what becomes of each packet that waits, or comes from now on.
+    pub fn watch(&mut self) {
+        let mut waiting = match &self.queues {
+            Some(queues) => queues.waiting(),
+            None => {
+                let at = |i: u32| self.ring[(self.head + i as usize) & (self.ring.len() - 1)];
+                (0..self.queue.packets).map(at).collect()
+            }
+        };
+        waiting.sort_by_key(|p| p.enqueue_ns);
+        let mut watch = Watch::default();
+        for (p, ahead) in waiting.iter().zip(0..) {
+            watch.come(p, ahead);
+        }
+        self.watch = Some(Box::new(watch));
+        self.looks = true;
+    }
+
     /// The arrivals that were kept.
     pub fn recorded_arrivals(&mut self) -> Vec<Arrival> {
         self.arrivals.take().map(Arrivals::into_all).unwrap_or_default()
@@ -735,6 +766,9 @@ impl Port {
             if self.looks {
                 late::leave(&mut p);
                 self.log_move(now, QueueAction::Dequeue, &p);
+                if let Some(watch) = &mut self.watch {
+                    watch.leave(now, &p);
+                }
                 match &self.queues {
                     Some(queues) => self.queue.head_ns = queues.head_ns(index),
                     None => self.look(now, QueueOperation::Dequeue, 0, &view),

@@ -113,6 +113,19 @@ impl Queues {
         Some(packet)
     }
 
+    /// All that waits, queue by queue.
+    pub fn waiting(&self) -> Vec<Packet> {
+        let mut all = Vec::new();
+        for ends in &self.ends {
+            let mut link = ends.head;
+            while let Some(slot) = self.slots.get((link as usize).wrapping_sub(1)) {
+                all.push(slot.packet);
+                link = slot.after;
+            }
+        }
+        all
+    }
+
     /// When a queue's first packet was enqueued; 0: it is empty.
     #[inline]
     pub fn head_ns(&self, queue: u32) -> u64 {

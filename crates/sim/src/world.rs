@@ -210,12 +210,22 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             if !self.run_to(self.spec.warmup_ns - 1, &mut each_sample) {
                 return false;
             }
-            self.net.waits.iter_mut().for_each(FlowSojourn::window_begins);
-            self.net.flows.iter_mut().for_each(Flow::window_begins);
-            self.ports.iter_mut().for_each(Port::window_begins);
-            self.net.channels.iter_mut().for_each(Channel::window_begins);
+            self.window_begins();
         }
         self.run_to(self.spec.duration_ns, &mut each_sample)
+    }
+
+    /// The warm-up is over.
+    pub fn window_begins(&mut self) {
+        self.net.waits.iter_mut().for_each(FlowSojourn::window_begins);
+        self.net.flows.iter_mut().for_each(Flow::window_begins);
+        self.ports.iter_mut().for_each(Port::window_begins);
+        self.net.channels.iter_mut().for_each(Channel::window_begins);
+    }
+
+    /// The time series so far.
+    pub fn series(&self) -> &results::Series {
+        &self.sampler.series
     }
 
     /// Runs until nothing is left to do at `end` or before.
