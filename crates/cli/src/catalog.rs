@@ -1,10 +1,9 @@
 //! `list` and `explain`: what there is to choose from.
 
-use queuewright_aqm::{Param, ParamKind, Value, registry};
+use queuewright_aqm::registry;
 use queuewright_cca::Kind;
 use queuewright_scenario::units::quote;
-use queuewright_scenario::{PRESETS, nearest};
-use serde_json::json;
+use queuewright_scenario::{PRESETS, catalogue, nearest, unit_in_words as unit};
 use std::fmt::Write;
 
 /// Disciplines, their parameters and the congestion controls, as a table.
@@ -43,58 +42,7 @@ pub fn list() -> String {
 
 /// [`list`] for programs.
 pub fn list_json() -> String {
-    let number = |p: &Param, v: Value| match p.kind {
-        ParamKind::Flag | ParamKind::Choice(_) | ParamKind::File => serde_json::Value::Null,
-        _ => p.display(v).into(),
-    };
-    let disciplines: Vec<_> = registry()
-        .iter()
-        .map(|info| {
-            let parameters: Vec<_> = info
-                .params
-                .iter()
-                .map(|p| {
-                    json!({
-                        "name": p.name,
-                        "about": p.about,
-                        "kind": kind(p),
-                        "unit": unit(p),
-                        "default": p.display(p.default),
-                        "min": number(p, p.min),
-                        "max": number(p, p.max),
-                        "allowed": p.allowed(),
-                        "words": words(p),
-                        "source": p.source,
-                        "tunable": p.tunable,
-                    })
-                })
-                .collect();
-            json!({
-                "name": info.name,
-                "title": info.title,
-                "about": info.about,
-                "source": info.source,
-                "parameters": parameters,
-            })
-        })
-        .collect();
-    let controls: Vec<_> = Kind::ALL
-        .iter()
-        .map(|k| {
-            let info = k.info();
-            json!({ "name": info.name, "about": info.about, "source": info.source })
-        })
-        .collect();
-    let mixes: Vec<_> = PRESETS
-        .iter()
-        .map(|p| {
-            let weights: serde_json::Map<_, _> =
-                p.weights.iter().map(|(k, w)| (k.name().to_string(), json!(w))).collect();
-            json!({ "name": p.name, "about": p.about, "source": p.source, "weights": weights })
-        })
-        .collect();
-    let all = json!({ "disciplines": disciplines, "congestion_controls": controls, "mixes": mixes });
-    format!("{all:#}\n")
+    format!("{:#}\n", catalogue())
 }
 
 /// A page on one discipline or congestion control; the error names the nearest.
@@ -142,42 +90,6 @@ pub fn explain(name: &str) -> Result<String, String> {
         None => ".".into(),
     };
     Err(format!("nothing is called \"{}\"{hint} There are: {}", quote(name), names.join(", ")))
-}
-
-/// What a parameter is measured in.
-fn kind(p: &Param) -> &'static str {
-    match p.kind {
-        ParamKind::Time => "time",
-        ParamKind::Size => "size",
-        ParamKind::Rate => "rate",
-        ParamKind::Count => "count",
-        ParamKind::Ratio => "ratio",
-        ParamKind::Probability => "probability",
-        ParamKind::Flag => "flag",
-        ParamKind::Choice(_) => "choice",
-        ParamKind::File => "file",
-    }
-}
-
-/// The words that may be written: a flag's, a choice's, and the one that stands for 0.
-fn words(p: &Param) -> Vec<&'static str> {
-    let own: &[&str] = match p.kind {
-        ParamKind::Flag => &["true", "false"],
-        ParamKind::Choice(words) => words,
-        _ => &[],
-    };
-    own.iter().copied().chain(p.zero).collect()
-}
-
-/// The unit in words of people: a pure number has none.
-fn unit(p: &Param) -> &'static str {
-    match p.kind {
-        ParamKind::Flag => "flag",
-        ParamKind::Choice(_) => "choice",
-        ParamKind::File => "file",
-        _ if p.unit.is_empty() => "number",
-        _ => p.unit,
-    }
 }
 
 /// Columns as wide as their widest cell, two spaces apart, the last as it is.

@@ -6,12 +6,13 @@
 mod matrix;
 
 pub use matrix::{ItemEvent, fitting, run_all};
+pub use queuewright_scenario::header;
 
 use matrix::share_out;
 use queuewright_lab::queues::Played;
 use queuewright_lab::{Lab, QdiscOrigin, RunEvent, batches, check, trusted};
+use queuewright_results::Run;
 use queuewright_results::events::Observer;
-use queuewright_results::{Results, Run, SCHEMA};
 use queuewright_scenario::{RunSpec, Scenario};
 use std::env;
 use std::path::PathBuf;
@@ -141,16 +142,6 @@ pub type Observers<'a> = dyn Fn(usize) -> Result<Box<dyn Observer>, String> + Sy
 
 /// A run, none if it was stopped, or why there is none.
 pub type RunOutcome = Result<Option<Box<Run>>, String>;
-
-/// Results of a scenario, without any run yet.
-pub fn header(scenario: &Scenario) -> Results {
-    Results {
-        schema: SCHEMA,
-        version: env!("CARGO_PKG_VERSION").into(),
-        scenario: scenario.to_json(),
-        runs: Vec::new(),
-    }
-}
 
 /// How many runs there are at a time unless a number is asked for: one per core.
 pub fn jobs(asked: Option<u16>) -> usize {

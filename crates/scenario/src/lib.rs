@@ -24,6 +24,7 @@
 
 mod arrivals;
 pub mod capture;
+mod catalogue;
 mod client;
 mod codec;
 mod data;
@@ -70,6 +71,7 @@ pub mod units;
 mod write;
 
 pub use arrivals::{ArrivalPattern, ArrivalRate, Arrivals, PageLoads, Pages, PagesFile, Pause};
+pub use catalogue::{catalogue, unit_in_words};
 pub use client::{Client, Video};
 pub use data::{DataFile, Hashing, hex, open, read_file, read_text, unreadable};
 pub use datagrams::{Datagrams, Gaps};
@@ -92,6 +94,7 @@ pub use setting::Setting;
 pub use sizes::{SizeTable, Sizes};
 pub use source::Source;
 pub use spec::RunSpec;
+pub use write::header;
 
 use std::path::Path;
 

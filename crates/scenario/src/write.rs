@@ -11,6 +11,7 @@ use crate::rate::Shaper;
 use crate::setting::Setting;
 use crate::units::{Range, Unit};
 use queuewright_cca::Kind;
+use queuewright_results::{Results, SCHEMA};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -243,6 +244,16 @@ impl Scenario {
         }
         let mut file = std::fs::File::create_new(folder.join("scenario.toml"))?;
         std::io::Write::write_all(&mut file, copy.to_toml().as_bytes())
+    }
+}
+
+/// Results of a scenario, without any run yet.
+pub fn header(scenario: &Scenario) -> Results {
+    Results {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        scenario: scenario.to_json(),
+        runs: Vec::new(),
     }
 }
 
