@@ -6,6 +6,7 @@ SHELL := /bin/bash
 # Where `make install` puts the program, its man pages and its completions.
 PREFIX ?= $(HOME)/.local
 BOOK = $(DESTDIR)$(PREFIX)/share/doc/queuewright/html
+EXPLORER = $(DESTDIR)$(PREFIX)/share/doc/queuewright/explorer
 # What is printed, to a file of its own.
 PUT = $(SUDO) install -Dm644 /dev/stdin
 DEMO := examples/home.toml
@@ -14,7 +15,7 @@ QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
 # Modules that a macro names, which `cargo fmt` does not see.
 IN_A_LIST := --edition 2024 crates/scenario/src/datagrams/*.rs
 
-.PHONY: demo test wheel lint fuzz bench bench-peers module-matrix book dist man install install-tc install-module uninstall fmt help
+.PHONY: demo test wheel lint fuzz bench bench-peers module-matrix book web dist man install install-tc install-module uninstall fmt help
 
 demo: ## Compare disciplines on the example link (TRACE=FILE: and on that cellular trace)
 	@scripts/setup build
@@ -46,7 +47,7 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences an
 	build/venv/bin/ruff format --check --quiet python docs/notebooks scripts/advisories scripts/book scripts/tune-papers
 	build/venv/bin/ruff check --quiet python docs/notebooks scripts/advisories scripts/book scripts/tune-papers
 	git ls-files -z | xargs -0 build/venv/bin/codespell
-	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/setup-kernels scripts/module-matrix scripts/sid scripts/test scripts/wheel scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages scripts/suite-pages scripts/dist .ci/run aqm/tests/check.sh aqm/tests/tools.sh cca/tests/check.sh fuzz/run
+	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/setup-kernels scripts/module-matrix scripts/sid scripts/test scripts/web scripts/wheel scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages scripts/suite-pages scripts/dist .ci/run aqm/tests/check.sh aqm/tests/tools.sh cca/tests/check.sh fuzz/run
 
 fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)
 	@scripts/setup test
@@ -69,6 +70,10 @@ book: ## The book of all pages, to read and search without a network, in build/b
 	@scripts/setup book
 	@scripts/book
 
+web: ## The explorer, a page that simulates in the browser, in build/web: open build/web/index.html
+	@scripts/setup web
+	@CARGO='$(CARGO)' scripts/web
+
 dist: ## The files of a release in build/dist: wheel, Debian package, book, sources, checksums
 	@scripts/setup python
 	@scripts/setup dist
@@ -78,7 +83,7 @@ man: ## Write the man pages to build/man
 	@scripts/setup build
 	$(CARGO) run --release --locked -q -p queuewright -- man build/man
 
-install: man ## Install program, man pages, completions and, if made, the book under PREFIX (SUDO=sudo: as root, but build as you)
+install: man ## Install program, man pages, completions and, if made, the book and the explorer under PREFIX (SUDO=sudo: as root, but build as you)
 	$(SUDO) install -Dsm755 $(QW) $(DESTDIR)$(PREFIX)/bin/queuewright
 	$(SUDO) install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man1 build/man/*.1
 ifneq ($(filter /usr /usr/local,$(PREFIX)),)
@@ -90,6 +95,9 @@ endif
 	@[[ -d build/book/html ]] || echo 'without the book: make book makes it'
 	[[ ! -d build/book/html ]] || { $(SUDO) rm -rf "$(BOOK)" && $(SUDO) mkdir -p "$(BOOK)" && \
 		tar -C build/book/html -c . | $(SUDO) tar -x --no-same-owner -C "$(BOOK)"; }
+	@[[ -d build/web ]] || echo 'without the explorer: make web makes it'
+	[[ ! -d build/web ]] || { $(SUDO) rm -rf "$(EXPLORER)" && $(SUDO) mkdir -p "$(EXPLORER)" && \
+		tar -C build/web -c . | $(SUDO) tar -x --no-same-owner -C "$(EXPLORER)"; }
 	$(QW) completions bash | $(PUT) $(DESTDIR)$(PREFIX)/share/bash-completion/completions/queuewright
 	$(QW) completions zsh | $(PUT) $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_queuewright
 	$(QW) completions fish | $(PUT) $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/queuewright.fish
@@ -115,7 +123,7 @@ install-module: install-tc ## As root, or SUDO=sudo: the kernel module's source 
 	@echo 'now: dkms install queuewright/$(VERSION) && modprobe sch_queuewright'
 
 # A man page each; crates/cli/tests/cli.rs holds the list against the program's own.
-COMMANDS := advise agent attach check compare completions detach docs doctor evaluate explain export export-policy keep list new packetdrill \
+COMMANDS := advise agent attach check compare completions detach docs doctor evaluate explain explore export export-policy keep list new packetdrill \
 	reproduce run set status suite train tune validate watch
 INSTALLED := bin/queuewright share/man/man1/queuewright.1 $(COMMANDS:%=share/man/man1/queuewright-%.1) \
 	lib/systemd/system/queuewright@.service share/bash-completion/completions/queuewright \
@@ -128,7 +136,7 @@ uninstall: ## Remove what install, install-tc and install-module put there, with
 		for version in $$built; do echo "DKMS has the module: dkms remove queuewright/$$version --all, and try again" >&2; done; \
 		[[ ! $$built ]]
 	@$(SUDO) rm -fv $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%) $(PLUGINS:%=$(DESTDIR)$(TC_LIB)/%)
-	@$(SUDO) rm -rf "$(BOOK)"
+	@$(SUDO) rm -rf "$(BOOK)" "$(EXPLORER)"
 	@# Of any version.
 	@for at in $(DESTDIR)/usr/src/queuewright-[0-9]*; do [[ -d $$at && ! -L $$at ]] || continue; \
 		$(SUDO) rm -fv $(SOURCES:%=$$at/%); \

@@ -38,6 +38,7 @@ fn the_map_has_every_folder() {
         "dist",
         "docs",
         "examples",
+        "web",
         "scripts",
     ] {
         assert!(repository().join(folder).is_dir(), "{folder} is gone");

@@ -1,0 +1,210 @@
+// The picture of a moment: senders, the queue, the link, and packets on their way through them.
+import type { Lane } from "./lane.ts";
+import type { Model } from "./model.ts";
+import { FATE } from "./simulator.ts";
+import { flowColour, type Theme } from "./theme.ts";
+
+/** So many flows have a sender of their own in the picture; others share the last place. */
+const SENDERS = 10;
+/** Widest packet in the queue, px. */
+const WIDE = 12;
+/** Packets on one way that are drawn, so that a frame stays short. */
+const MOST = 600;
+
+interface Drawn {
+  x: number;
+  y: number;
+  packet: number;
+}
+
+export class Picture {
+  readonly #canvas: HTMLCanvasElement;
+  readonly #drawn: Drawn[] = [];
+  readonly #waiting: number[] = [];
+  readonly #gone: number[] = [];
+  #lane: Lane | undefined;
+  /** The packet that was clicked. */
+  chosen: number | undefined;
+
+  constructor(canvas: HTMLCanvasElement) {
+    this.#canvas = canvas;
+  }
+
+  /** The packet nearest to a place in the picture. */
+  nearest(x: number, y: number): number | undefined {
+    let best: Drawn | undefined;
+    const distance = (d: Drawn): number => Math.hypot(d.x - x, d.y - y);
+    for (const one of this.#drawn) if (!best || distance(one) < distance(best)) best = one;
+    return best && distance(best) < 16 ? best.packet : undefined;
+  }
+
+  draw(lane: Lane, model: Model, theme: Theme): void {
+    const canvas = this.#canvas;
+    const scale = Math.min(window.devicePixelRatio || 1, 2);
+    const [w, h] = [canvas.clientWidth, canvas.clientHeight];
+    if (w === 0 || h === 0) return;
+    if (canvas.width !== Math.round(w * scale) || canvas.height !== Math.round(h * scale)) {
+      canvas.width = Math.round(w * scale);
+      canvas.height = Math.round(h * scale);
+    }
+    const g = canvas.getContext("2d");
+    if (!g) return;
+    g.setTransform(scale, 0, 0, scale, 0, 0);
+    g.clearRect(0, 0, w, h);
+    g.font = "12px system-ui, sans-serif";
+    this.#drawn.length = 0;
+    this.#lane = lane;
+
+    const { packets } = lane;
+    const t = model.t;
+    const window_ns = model.window();
+    const y = h * 0.42;
+    const left = 14;
+    const [queueLeft, queueRight] = [w * 0.3, w * 0.68];
+    const right = w - 14;
+    const tall = 26;
+    const flows = model.told?.flows.length ?? 1;
+    const senders = Math.min(Math.max(flows, 1), SENDERS);
+    const senderY = (flow: number): number => (senders === 1 ? y : 30 + ((h - 66) * Math.min(flow, senders - 1)) / (senders - 1));
+
+    // The ways, the queue, the ends.
+    g.strokeStyle = theme.faint;
+    g.lineWidth = 1;
+    for (let f = 0; f < senders; f++) line(g, left + 8, senderY(f), queueLeft, y);
+    g.lineWidth = 3;
+    line(g, queueRight, y, right - 8, y);
+    g.lineWidth = 1.5;
+    g.strokeStyle = theme.text;
+    g.beginPath();
+    g.moveTo(queueLeft, y - tall);
+    g.lineTo(queueRight, y - tall);
+    g.moveTo(queueLeft, y + tall);
+    g.lineTo(queueRight, y + tall);
+    g.stroke();
+    for (let f = 0; f < senders; f++) dot(g, left, senderY(f), 6, flowColour(f, theme));
+    g.fillStyle = theme.quiet;
+    g.textAlign = "left";
+    g.textBaseline = "bottom";
+    for (const [f, name] of firstOfGroups(model, senders)) g.fillText(name, left - 8, senderY(f) - 7);
+    g.fillStyle = theme.text;
+    g.fillRect(right - 8, y - 12, 8, 24);
+
+    if (lane.failed || packets.from > t + window_ns) return;
+    packets.around(t, window_ns, this.#waiting, this.#gone);
+
+    // On the way to the queue: those that come within the window.
+    const first = packets.until(t);
+    for (let i = first, n = 0; i < packets.count && n < MOST; i++, n++) {
+      const due = (packets.came[i] ?? 0) - t;
+      if (due > window_ns) break;
+      const flow = packets.flow[i] ?? 0;
+      const share = 1 - due / window_ns;
+      const from = senderY(flow);
+      this.#packet(g, theme, i, left + 8 + (queueLeft - left - 12) * share, from + (y - from) * share, 7, 7);
+    }
+    // In the queue, the first at the right end.
+    const waiting = this.#waiting;
+    const width = Math.min(WIDE, (queueRight - queueLeft) / Math.max(waiting.length, 1));
+    const every = Math.max(1, Math.ceil(waiting.length / ((queueRight - queueLeft) * 1.5)));
+    for (let k = 0; k < waiting.length; k += every) {
+      const i = waiting[k] ?? 0;
+      const x = queueRight - (k + 0.5) * width;
+      this.#packet(g, theme, i, x, y, Math.max(width - (width > 3 ? 1.5 : 0), 1), 2 * tall - 10);
+    }
+    // Behind it: on the link, or dropped.
+    for (const i of this.#gone.slice(-MOST)) {
+      const gone = (t - (packets.left[i] ?? 0)) / window_ns;
+      const fate = packets.fate(i);
+      if (fate === FATE.sent) {
+        this.#packet(g, theme, i, queueRight + (right - 14 - queueRight) * gone, y, 7, 7);
+      } else {
+        const x = fate === FATE.refused ? queueLeft : queueRight;
+        this.#cross(g, theme, i, x + (fate === FATE.refused ? -10 : 10) * gone, y + tall + 4 + (h - y - tall - 30) * gone * gone);
+      }
+    }
+    g.fillStyle = theme.text;
+    g.textAlign = "center";
+    g.textBaseline = "bottom";
+    const oldest = waiting.length ? (t - (packets.came[waiting[0] ?? 0] ?? t)) / 1e6 : 0;
+    const many = `${waiting.length} packet${waiting.length === 1 ? "" : "s"} wait${waiting.length === 1 ? "s" : ""}`;
+    const text = waiting.length ? `${many}, the first for ${figures(oldest)} ms` : "nobody waits";
+    g.fillText(text, (queueLeft + queueRight) / 2, y - tall - 6);
+    g.fillStyle = theme.quiet;
+    g.textBaseline = "top";
+    g.textAlign = "right";
+    g.fillText("receivers", w - 4, y + 16);
+    g.textAlign = "center";
+    g.fillText("queue", (queueLeft + queueRight) / 2, y + tall + 4);
+    if (packets.ready < t && model.told && t < model.told.duration_ns) {
+      g.fillText("looking for this moment ...", (queueLeft + queueRight) / 2, h - 18);
+    }
+  }
+
+  #packet(g: CanvasRenderingContext2D, theme: Theme, i: number, x: number, y: number, wide: number, tall: number): void {
+    const packets = this.#lane?.packets;
+    if (!packets) return;
+    g.fillStyle = flowColour(packets.flow[i] ?? 0, theme);
+    g.fillRect(x - wide / 2, y - tall / 2, wide, tall);
+    // A mark is a shape, not a colour alone.
+    if (packets.marked(i)) {
+      g.fillStyle = theme.text;
+      g.beginPath();
+      g.moveTo(x, y - 6);
+      g.lineTo(x + 5, y);
+      g.lineTo(x, y + 6);
+      g.lineTo(x - 5, y);
+      g.fill();
+    }
+    if (i === this.chosen) {
+      g.strokeStyle = theme.text;
+      g.lineWidth = 2;
+      g.strokeRect(x - wide / 2 - 3, y - tall / 2 - 3, wide + 6, tall + 6);
+    }
+    this.#drawn.push({ x, y, packet: i });
+  }
+
+  #cross(g: CanvasRenderingContext2D, theme: Theme, i: number, x: number, y: number): void {
+    const packets = this.#lane?.packets;
+    if (!packets) return;
+    g.strokeStyle = flowColour(packets.flow[i] ?? 0, theme);
+    g.lineWidth = 3;
+    line(g, x - 5, y - 5, x + 5, y + 5);
+    line(g, x - 5, y + 5, x + 5, y - 5);
+    this.#drawn.push({ x, y, packet: i });
+  }
+}
+
+/** The first flow of each group that has a place, and the group's name. */
+function firstOfGroups(model: Model, senders: number): [number, string][] {
+  const seen = new Set<number>();
+  const all: [number, string][] = [];
+  model.told?.flows.slice(0, senders).forEach(({ group }, f) => {
+    if (!seen.has(group)) all.push([f, model.told?.groups[group]?.name ?? ""]);
+    seen.add(group);
+  });
+  return all;
+}
+
+function line(g: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number): void {
+  g.beginPath();
+  g.moveTo(x0, y0);
+  g.lineTo(x1, y1);
+  g.stroke();
+}
+
+function dot(g: CanvasRenderingContext2D, x: number, y: number, r: number, colour: string): void {
+  g.fillStyle = colour;
+  g.beginPath();
+  g.arc(x, y, r, 0, 2 * Math.PI);
+  g.fill();
+}
+
+/** Three figures of a number. */
+export function figures(value: number): string {
+  if (!Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size >= 100 || value === 0) return value.toFixed(0);
+  if (size >= 10) return value.toFixed(1);
+  if (size >= 0.01) return value.toFixed(2);
+  return value.toPrecision(2);
+}

@@ -1,0 +1,242 @@
+// The page in a browser, from the disk, as a reader has it.
+import { expect, test, type Page } from "@playwright/test";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+import { STORIES as FOLDER, PAGE, program } from "./program.ts";
+import { readdirSync } from "node:fs";
+
+const ADDRESS = pathToFileURL(PAGE).href;
+const IDS = readdirSync(FOLDER)
+  .filter((f) => f.endsWith(".md"))
+  .map((f) => f.replace(/^\d+-/, "").replace(/\.md$/, ""));
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const WRONG = readFileSync(`${FOLDER}/02-codel.toml`, "utf8").replace(/^[^]*\[link\]/, "[link]").replace("10mbit", "10mbps");
+
+/** Opens the page; a word on the console, an error, or a request to elsewhere fails the test. */
+async function open(page: Page, hash = ""): Promise<string[]> {
+  const odd: string[] = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) odd.push(message.text());
+  });
+  page.on("pageerror", (e) => odd.push(e.message));
+  page.on("request", (request) => {
+    const url = request.url();
+    const folder = ADDRESS.replace(/index\.html$/, "");
+    if (!url.startsWith(folder) && !/^(blob|data):/.test(url)) odd.push(`a request: ${url}`);
+  });
+  await page.goto(ADDRESS + hash);
+  await expect(page.locator("canvas.picture").first()).toBeVisible();
+  return odd;
+}
+
+/** All runs have come to their end, and packets around the moment are known. */
+async function settled(page: Page): Promise<void> {
+  await page.waitForFunction(() => {
+    const m = window.explorer;
+    return (
+      m !== undefined &&
+      m.lanes.length > 0 &&
+      m.lanes.every((lane) => lane.failed !== "" || (lane.finished !== undefined && lane.packets.ready >= Math.min(m.t, m.told?.duration_ns ?? 0)))
+    );
+  });
+}
+
+const measured = async (page: Page, path: string): Promise<number[]> =>
+  page.locator(`td[data-measure="${path}"]`).evaluateAll((cells) => cells.map((c) => Number((c as HTMLElement).dataset["value"])));
+
+for (const id of IDS) {
+  test(`the story ${id} is told`, async ({ page }) => {
+    const odd = await open(page, `#story=${id}`);
+    await settled(page);
+    await expect(page.locator(".story h2")).not.toBeEmpty();
+    await expect(page.locator(".message.wrong")).toHaveCount(0);
+    await expect(page.locator("section.lane")).toHaveCount(2);
+    // It plays: time goes on, and packets are seen.
+    const before = await page.evaluate(() => window.explorer?.t ?? 0);
+    await page.locator(".bar select").selectOption("1");
+    await page.getByRole("button", { name: "Play" }).click();
+    await page.waitForFunction((t) => (window.explorer?.t ?? 0) > t && window.explorer?.lanes.every((lane) => lane.packets.count > 0), before);
+    await page.getByRole("button", { name: "Pause" }).click();
+    expect(odd).toEqual([]);
+  });
+}
+
+test("side by side stands what the program says", async ({ page }) => {
+  await open(page, "#story=bufferbloat");
+  await settled(page);
+  const { out } = program(["run", `${FOLDER}/01-bufferbloat.toml`, "--json"]);
+  const runs = (JSON.parse(out) as { runs: { discipline: string; jain: number; ports: Record<string, never>[] }[] }).runs;
+  expect(runs.map((run) => run.discipline)).toEqual(["droptail", "fq-codel"]);
+  const at = (path: string): number[] =>
+    runs.map((run) => path.split(".").reduce<unknown>((o, key) => (o as Record<string, unknown>)[key], run.ports[0]) as number);
+  await expect.poll(() => measured(page, "sojourn_ms.mean")).toEqual(at("sojourn_ms.mean"));
+  expect(await measured(page, "sojourn_ms.p99")).toEqual(at("sojourn_ms.p99"));
+  expect((await measured(page, "utilization")).map((v) => v / 100)).toEqual(at("utilization").map((v) => expect.closeTo(v, 12) as unknown as number));
+  expect(await measured(page, "jain")).toEqual(runs.map((run) => run.jain));
+});
+
+test("a slider changes what it says, and the run before stays", async ({ page }) => {
+  const odd = await open(page, "#story=bufferbloat");
+  await settled(page);
+  await expect.poll(() => measured(page, "sojourn_ms.mean")).toHaveLength(2);
+  const [before = 0] = await measured(page, "sojourn_ms.mean");
+  const buffer = page.locator('input[data-path="link.buffer"]');
+  await buffer.fill("0");
+  await expect(page.locator("label.knob", { has: buffer }).locator("output")).not.toHaveText("250p");
+  await settled(page);
+  await expect.poll(async () => (await measured(page, "sojourn_ms.mean"))[0]).toBeLessThan(before / 2);
+  expect(await page.evaluate(() => window.explorer?.lanes[0]?.before !== undefined)).toBe(true);
+  await expect(page.getByText("droptail before").first()).toBeVisible();
+  // A rate changes from the moment shown on.
+  const t = await page.evaluate(() => window.explorer?.t ?? 0);
+  await page.locator('input[data-path="link.rate"]').press("ArrowRight");
+  await expect.poll(() => page.evaluate(() => window.explorer?.told?.from_ns)).toBe(t);
+  expect(await page.evaluate(() => window.explorer?.told?.toml)).toContain("schedule");
+  // And back, change by change.
+  const undo = page.getByRole("button", { name: "Undo" });
+  await undo.click();
+  await expect.poll(() => page.evaluate(() => window.explorer?.told?.toml)).not.toContain("schedule");
+  await undo.click();
+  await expect(undo).toBeDisabled();
+  await settled(page);
+  await expect.poll(async () => (await measured(page, "sojourn_ms.mean"))[0]).toBe(before);
+  expect(odd).toEqual([]);
+});
+
+test("another queue manager takes the place of one, by the keyboard", async ({ page }) => {
+  await open(page, "#story=bufferbloat");
+  await settled(page);
+  const choice = page.locator("select.discipline").first();
+  await choice.focus();
+  await choice.selectOption("codel");
+  await expect(page.locator("section.lane").first()).toHaveAttribute("aria-label", "Run 1: codel");
+  await settled(page);
+  expect(await page.evaluate(() => window.explorer?.told?.disciplines)).toEqual(["codel", "fq-codel"]);
+  // Packet by packet, there and back.
+  await page.locator("main").focus();
+  const t = (): Promise<number> => page.evaluate(() => window.explorer?.t ?? 0);
+  const begun = await t();
+  await page.keyboard.press(".");
+  await page.waitForFunction((at) => (window.explorer?.t ?? 0) > at, begun);
+  const next = await t();
+  await page.keyboard.press(".");
+  await page.waitForFunction((at) => (window.explorer?.t ?? 0) > at, next);
+  await page.keyboard.press(",");
+  await expect.poll(t).toBe(next);
+});
+
+test("a permalink says what was shown", async ({ page, context }) => {
+  await open(page, "#story=codel");
+  await settled(page);
+  await page.locator('input[data-path="flows[0].rtt"]').press("ArrowLeft");
+  await settled(page);
+  const [toml, t, link] = await page.evaluate(async () => [window.explorer?.told?.toml, window.explorer?.t, await window.explorer?.link()] as const);
+  const other = await context.newPage();
+  await open(other, new URL(link ?? "").hash);
+  await settled(other);
+  expect(await other.evaluate(() => [window.explorer?.told?.toml, window.explorer?.t])).toEqual([toml, t]);
+  const there = await measured(page, "sojourn_ms.mean");
+  expect(there.length).toBe(2);
+  await expect.poll(() => measured(other, "sojourn_ms.mean")).toEqual(there);
+});
+
+for (const [what, hash, said] of [
+  ["cut off", "#scenario=q1bKz0nMTFWyUirOz0nMTVSy", "This link does not work: it was cut off, or changed on its way"],
+  ["of no text", "#scenario=%%%", "This link does not work: it was cut off, or changed on its way"],
+  ["of an unknown story", "#story=nothing", 'This link does not work: there is no story "nothing"'],
+  ["of a scenario that is wrong", `#text=${Buffer.from(WRONG).toString("base64url")}`, 'scenario.toml:2: link.rate = "10mbps"'],
+  ["of a number that is none", "#story=codel&t=soon", "This link does not work: it was cut off"],
+] as const) {
+  test(`a link ${what} is a message, and the page lives`, async ({ page }) => {
+    page.on("pageerror", (e) => expect(e.message).toBe(""));
+    await page.goto(ADDRESS + hash);
+    await expect(page.getByRole("alert").first()).toContainText(said);
+    await page.locator(".story-choice select").selectOption({ index: 1 });
+    await expect(page.locator("canvas.picture").first()).toBeVisible();
+    await settled(page);
+    await expect(page.locator(".message.wrong")).toHaveCount(0);
+  });
+}
+
+test("a scenario of one's own runs, and one that is wrong or too large says so", async ({ page }) => {
+  const odd = await open(page);
+  await settled(page);
+  await page.getByText("The scenario's text").click();
+  const text = page.getByRole("textbox", { name: "The scenario's text" });
+  const run = page.getByRole("button", { name: "Run this" });
+  const good = await text.inputValue();
+  await text.fill(good.replace("10mbit", "10mbps"));
+  await run.click();
+  const alert = page.getByRole("alert").first();
+  await expect(alert).toContainText("scenario.toml:");
+  await text.fill(good.replace("10mbit", "50gbit").replace('"20s"', '"100s"'));
+  await run.click();
+  await expect(alert).toContainText("million packets, and a page takes");
+  await text.fill(good.replace("count = 2", "count = 900000"));
+  await run.click();
+  await expect(alert).toContainText(/flows|memory/);
+  await text.fill(good.replace("10mbit", "12mbit"));
+  await run.click();
+  await expect(page.locator(".message.wrong")).toHaveCount(0);
+  await settled(page);
+  expect(await page.evaluate(() => window.explorer?.told?.toml)).toContain("12mbit");
+  expect(odd).toEqual([]);
+});
+
+for (const scheme of ["light", "dark"] as const) {
+  for (const [name, width] of [
+    ["wide", 1280],
+    ["phone", 390],
+  ] as const) {
+    test(`everybody can use it: ${scheme}, ${name}`, async ({ page }, info) => {
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+      await page.setViewportSize({ width, height: 844 });
+      await open(page, "#story=bufferbloat");
+      await settled(page);
+      // Nothing is wider than the page.
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+      for (const details of await page.locator("details").all()) await details.evaluate((d) => ((d as HTMLDetailsElement).open = true));
+      await page.evaluate(axe);
+      const faults = await page.evaluate(async () => {
+        const { violations } = await (window as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run();
+        return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`);
+      });
+      expect(faults).toEqual([]);
+      for (const details of await page.locator("details").all()) await details.evaluate((d) => ((d as HTMLDetailsElement).open = false));
+      await page.screenshot({ path: info.outputPath(`${scheme}-${name}.png`), fullPage: true });
+    });
+  }
+}
+
+test("a busy link stays smooth", async ({ page }) => {
+  const text = [
+    '[link]\nrate = "100mbit"\nbuffer = "1bdp"',
+    '[[flows]]\ncount = 100\ncca = "cubic"\nrtt = "20ms..80ms"',
+    '[queue]\ndisciplines = ["droptail", "fq-codel"]',
+    '[run]\nduration = "20s"\nwarmup = "5s"\nseeds = [1]',
+  ].join("\n");
+  await open(page, `#text=${Buffer.from(text).toString("base64url")}&t=5000000000`);
+  await settled(page);
+  await page.locator(".bar select").selectOption("0.01");
+  await page.getByRole("button", { name: "Play" }).click();
+  const frames = await page.evaluate(
+    () =>
+      new Promise<number[]>((done) => {
+        const all: number[] = [];
+        let last = performance.now();
+        const frame = (now: number): void => {
+          all.push(now - last);
+          last = now;
+          if (all.length < 120) requestAnimationFrame(frame);
+          else done(all.slice(5));
+        };
+        requestAnimationFrame(frame);
+      }),
+  );
+  frames.sort((a, b) => a - b);
+  // How fast is this machine's affair: it is told, and only a page that stands still is a fault.
+  console.log(`frames of 100 flows at 100 Mbit/s: median ${frames[57]?.toFixed(1)} ms, longest ${frames.at(-1)?.toFixed(1)} ms`);
+  expect(await page.evaluate(() => window.explorer?.lanes.every((lane) => lane.packets.count > 100))).toBe(true);
+});
