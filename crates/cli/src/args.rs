@@ -88,6 +88,8 @@ pub enum Command {
     /// Find the parameters that suit scenarios best (in the Python package)
     #[command(disable_help_flag = true)]
     Tune(Elsewhere),
+    /// Watch a queue live in the browser
+    Explore(Explore),
     /// Open the book of all pages in a browser
     Docs(Docs),
     /// Print a completion script for a shell
@@ -845,6 +847,27 @@ pub struct Docs {
     /// Only print where the book is
     #[arg(long)]
     pub print: bool,
+}
+
+/// `explore`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The page is served on this machine alone (127.0.0.1), and only read. It sends nothing
+anywhere: the simulator runs in the browser. Ctrl-C ends it.
+
+Examples:
+  queuewright explore
+  queuewright explore examples/home.toml
+  queuewright explore --port 8080 --no-open")]
+pub struct Explore {
+    /// Scenario file to begin with
+    pub scenario: Option<PathBuf>,
+    /// Port to serve at; 0: any that is free
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+    /// Do not open a browser
+    #[arg(long)]
+    pub no_open: bool,
 }
 
 /// `completions`

@@ -1,19 +1,61 @@
 //! `docs`: the book of the pages, in a browser.
 
 use crate::Failure;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where the book lies from the program on: where `make install` has put both, or in the sources that it was built in.
-const BESIDE: [&str; 2] = ["../share/doc/queuewright/html", "../../build/book/html"];
-/// Where it is looked for besides: Python's package has no program of its own.
-const ELSEWHERE: [&str; 2] = ["/usr/local/share/doc/queuewright/html", "/usr/share/doc/queuewright/html"];
+/// A folder of pages that is made apart from the program.
+pub struct Pages {
+    /// Below `share/doc/queuewright`, where `make install` puts it.
+    pub installed: &'static str,
+    /// Below `build` in the sources.
+    pub built: &'static str,
+}
+
+const BOOK: Pages = Pages { installed: "html", built: "book/html" };
+
+/// Where documentation lies from the program on, where `make install` has put both, and the sources that it was built in.
+const DOC: &str = "share/doc/queuewright";
+
+impl Pages {
+    /// Its first page: beside the program, in the home folder, or installed for all users.
+    ///
+    /// # Errors
+    /// If the program does not know its own place.
+    pub fn first(&self) -> Result<Option<PathBuf>, Failure> {
+        let me = std::env::current_exe().and_then(|path| path.canonicalize());
+        let me = me.map_err(|e| Failure::Run(format!("this program's own place: {e}")))?;
+        let folder = me.parent().unwrap_or(Path::new("/"));
+        let below = |root: PathBuf| root.join(DOC).join(self.installed);
+        let home = std::env::var_os("HOME").map(|home| below(Path::new(&home).join(".local")));
+        let beside = [below(folder.join("..")), folder.join("../../build").join(self.built)];
+        // Python's package has no program of its own.
+        let elsewhere = ["/usr/local", "/usr"].map(|root| below(root.into()));
+        let mut all = beside.into_iter().chain(home).chain(elsewhere);
+        Ok(all.find_map(|at| at.join("index.html").canonicalize().ok()))
+    }
+}
+
+/// Has the user's browser open something.
+///
+/// # Errors
+/// Why it does not, in a few words.
+pub fn open(what: &OsStr) -> Result<(), &'static str> {
+    if rustix::process::geteuid().is_root() {
+        return Err("root has no browser: open that as yourself");
+    }
+    let mut open = Command::new("xdg-open");
+    let status = open.arg(what).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err("xdg-open does not open it: open that in a browser"),
+    }
+}
 
 /// Prints where the book is, and opens it unless only that was asked for.
 pub fn docs(print: bool) -> Result<(), Failure> {
-    let me = std::env::current_exe().and_then(|path| path.canonicalize());
-    let me = me.map_err(|e| Failure::Run(format!("this program's own place: {e}")))?;
-    let Some(book) = book(me.parent().unwrap_or(Path::new("/"))) else {
+    let Some(book) = BOOK.first()? else {
         return Err(Failure::Input(
             "there is no book: in Queuewright's sources, make book and make install".into(),
         ));
@@ -22,21 +64,5 @@ pub fn docs(print: bool) -> Result<(), Failure> {
     if print {
         return Ok(());
     }
-    if rustix::process::geteuid().is_root() {
-        return Err(Failure::Run("root has no browser: open that file as yourself".into()));
-    }
-    let mut open = Command::new("xdg-open");
-    let status = open.arg(&book).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        _ => Err(Failure::Run("xdg-open does not open it: open that file in a browser".into())),
-    }
-}
-
-fn book(folder: &Path) -> Option<PathBuf> {
-    let home =
-        std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/share/doc/queuewright/html"));
-    let beside = BESIDE.iter().map(|at| folder.join(at)).chain(home);
-    let all = beside.chain(ELSEWHERE.iter().map(PathBuf::from));
-    all.map(|at| at.join("index.html")).find_map(|book| book.canonicalize().ok())
+    open(book.as_os_str()).map_err(|why| Failure::Run(why.into()))
 }

@@ -8,6 +8,7 @@ mod compare;
 mod cost;
 mod docs;
 pub mod doing;
+mod explore;
 mod linux;
 mod man;
 mod own;
@@ -184,6 +185,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::ExportPolicy(_) => elsewhere("export-policy", TRAIN),
         Command::Tune(_) => elsewhere("tune", "pip install '.[tune]'"),
         Command::Docs(d) => docs::docs(d.print),
+        Command::Explore(e) => explore::explore(&e),
         Command::Completions(c) => {
             let mut script = Vec::new();
             clap_complete::generate(c.shell, &mut Cli::command(), "queuewright", &mut script);

@@ -22,7 +22,8 @@ const GROUPS: &[&[&str]] = &[
     &["reproduce", "validate", "packetdrill"],
     ATTACHED,
     &["train", "evaluate", "export-policy", "agent"],
-    &["docs", "completions"],
+    &["docs", "explore", "completions"],
+    &["run", "explore"],
 ];
 
 /// What a folder of results is.
@@ -51,6 +52,7 @@ const FILES: &[(&str, &str, &[&str])] = &[
         &["attach", "detach"],
     ),
     ("../share/doc/queuewright/html", "from the program on: the book", &["docs"]),
+    ("../share/doc/queuewright/explorer", "from the program on: the explorer", &["explore"]),
 ];
 /// Pages of others.
 const OTHERS: &[(&str, &[&str])] = &[("tc(8)", ATTACHED), ("systemctl(1)", &["attach", "detach"])];

@@ -77,6 +77,7 @@ fn help_of_every_command() {
         "check",
         "new",
         "docs",
+        "explore",
         "completions",
         "doctor",
         "attach",
@@ -508,6 +509,73 @@ fn the_book_is_found_beside_the_program() {
     );
 }
 
+/// The explorer lies beside the program, too. Its files are served, to this machine, and nothing else is.
+#[test]
+fn the_explorer_is_found_and_served() {
+    let dir = folder();
+    let (bin, page) = (dir.path().join("bin"), dir.path().join("share/doc/queuewright/explorer"));
+    fs::create_dir_all(&bin).expect("a folder");
+    let program = bin.join("queuewright");
+    fs::copy(env!("CARGO_BIN_EXE_queuewright"), &program).expect("a copy");
+    let explore = |args: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(["explore", "--no-open"]).args(args).current_dir(dir.path()).env("HOME", &bin);
+        command
+    };
+    let wrong = |args: &[&str], why: &str| {
+        let out = explore(args).output().expect("it runs");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.code() == Some(2) && said.contains(why) && said.lines().count() == 1, "{said}");
+    };
+    // Unless this machine has one installed.
+    if !["/usr", "/usr/local"].iter().any(|at| Path::new(at).join("share/doc/queuewright/explorer").exists())
+    {
+        wrong(&[], "make web");
+    }
+    fs::create_dir_all(page.join("assets")).expect("a folder");
+    fs::write(page.join("index.html"), "the page").expect("a file");
+    fs::write(page.join("assets/a.js"), "a script").expect("a file");
+    fs::write(page.join("../secret.txt"), "a secret").expect("a file");
+    std::os::unix::fs::symlink("../secret.txt", page.join("link.txt")).expect("a link");
+    fs::write(dir.path().join("wrong.toml"), "[link]\nrate = 1\n").expect("a file");
+    wrong(&["wrong.toml"], "wrong.toml:1: run: missing");
+    wrong(&["none.toml"], "no such file");
+    struct Served(std::process::Child);
+    impl Drop for Served {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+    let child = explore(&["small.toml"]).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut child = Served(child);
+    let mut address = String::new();
+    let said = child.0.stdout.take().expect("a pipe");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(said), &mut address).expect("a line");
+    let at = address.trim().strip_prefix("http://").and_then(|at| at.strip_suffix('/')).expect("an address");
+    assert!(at.starts_with("127.0.0.1:"), "{at}");
+    let ask = |request: &str| {
+        use std::io::{Read, Write};
+        let mut client = std::net::TcpStream::connect(at).expect("it listens");
+        write!(client, "{request} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").expect("sent");
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).expect("text");
+        answer
+    };
+    assert!(ask("GET /index.html").ends_with("\r\n\r\nthe page"));
+    let script = ask("GET /assets/a.js");
+    assert!(
+        script.contains("text/javascript") && script.contains("content-security-policy: default-src 'none'")
+    );
+    assert!(ask("GET /").contains("\r\nlocation: /index.html#text="));
+    for other in
+        ["GET /link.txt", "GET /../secret.txt", "GET /%2e%2e/secret.txt", "GET //etc/passwd", "GET /assets"]
+    {
+        assert!(ask(other).starts_with("HTTP/1.1 404 "), "{other}");
+    }
+    assert!(ask("POST /index.html").starts_with("HTTP/1.1 405 "));
+}
+
 /// What the Python package does is refused in one line that says where it is.
 #[test]
 fn learning_is_in_the_python_package() {
@@ -545,6 +613,7 @@ fn man_pages_for_every_command() {
         "-doctor",
         "-evaluate",
         "-explain",
+        "-explore",
         "-export-policy",
         "-export",
         "-keep",
