@@ -140,7 +140,7 @@ impl QueueAction {
 }
 
 /// Hears what happens in a run. Events come in batches, those of one sender or queue in order of time.
-pub trait Observer: Debug + Send {
+pub trait Observer: Debug + Send + Sync {
     /// The sender of a flow did this.
     fn sender(&mut self, flow: u32, events: &[SenderEvent]);
 
