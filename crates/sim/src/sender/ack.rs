@@ -95,14 +95,14 @@ impl Sender {
     }
 
     /// An ACK arrives. What it lets out is appended to `out`. `random` feeds controls that dither.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, now: u64, ack: AckView<'_>, random: u32, out: &mut Vec<Burst>) {
         self.on_ack_slowly(now, now, ack, random, out);
     }
 
     /// The same of a host that gets to sending new data only at `then`: Linux looks at the clock again (`tcp_write_xmit`), but not
     /// for what it sends again.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack_slowly(
         &mut self,
         now: u64,
