@@ -1,0 +1,111 @@
+// What can be changed: each knob of the scenario.
+import { useState } from "preact/hooks";
+import type { Model } from "./model.ts";
+import type { Knob } from "./simulator.ts";
+import { plain, shownValue } from "./words.ts";
+
+export function Controls({ model }: { model: Model }) {
+  const shown = model.shown();
+  const groups = new Map<string, Knob[]>();
+  for (const knob of model.knobs()) groups.set(knob.of, [...(groups.get(knob.of) ?? []), knob]);
+  return (
+    <section aria-label="What you can change">
+      <h2>Change it</h2>
+      <p class="hint">
+        What has a ● changes from the moment shown on. All else changes from the start: the whole run is made again, with the same seed.
+        The run before stays as a grey line.
+      </p>
+      <button type="button" disabled={!model.canUndo()} onClick={() => void model.undo()}>
+        Undo
+      </button>
+      {[...groups].map(([of, knobs]) => (
+        <fieldset key={of}>
+          <legend>{of === "link" ? "Link" : `Flows: ${of}`}</legend>
+          {knobs.map((knob) => (
+            <Slider key={knob.path} knob={knob} model={model} />
+          ))}
+        </fieldset>
+      ))}
+      {shown.map((d, i) => (
+        <Parameters key={i} model={model} discipline={d} />
+      ))}
+      {(model.told?.seeds.length ?? 0) > 1 && (
+        <label class="knob">
+          seed
+          <select value={model.seed} onChange={(e) => model.setSeed(Number(e.currentTarget.value))}>
+            {model.told?.seeds.map((seed) => (
+              <option key={seed} value={seed}>
+                {seed}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+    </section>
+  );
+}
+
+function Parameters({ model, discipline }: { model: Model; discipline: number }) {
+  const knobs = model.knobs(discipline);
+  const label = model.told?.disciplines[discipline] ?? "";
+  if (knobs.length === 0) return null;
+  return (
+    <details class="parameters">
+      <summary>Parameters of {label}</summary>
+      {knobs.map((knob) => (
+        <Slider key={knob.path} knob={knob} model={model} />
+      ))}
+    </details>
+  );
+}
+
+function Slider({ knob, model }: { knob: Knob; model: Model }) {
+  const [at, set] = useState<number | undefined>(undefined);
+  const place = at ?? knob.now;
+  const done = (index: number): void => {
+    set(undefined);
+    const value = knob.values[index];
+    if (value !== undefined && index !== knob.now) void model.change(knob.path, value);
+  };
+  const title = (
+    <span class="knob-name" title={plain(knob.about)}>
+      {knob.name}
+      {knob.live && (
+        <abbr class="live" title="changes from the moment shown on">
+          ●
+        </abbr>
+      )}
+    </span>
+  );
+  if (!knob.ordered) {
+    return (
+      <label class="knob">
+        {title}
+        <select data-path={knob.path} value={String(knob.now)} onChange={(e) => done(Number(e.currentTarget.value))}>
+          {knob.values.map((value, i) => (
+            <option key={i} value={String(i)}>
+              {shownValue(value)}
+            </option>
+          ))}
+        </select>
+      </label>
+    );
+  }
+  return (
+    <label class="knob">
+      {title}
+      <output>{shownValue(knob.values[place])}</output>
+      <input
+        type="range"
+        data-path={knob.path}
+        min={0}
+        max={knob.values.length - 1}
+        step={1}
+        value={place}
+        aria-valuetext={shownValue(knob.values[place])}
+        onInput={(e) => set(Number(e.currentTarget.value))}
+        onChange={(e) => done(Number(e.currentTarget.value))}
+      />
+    </label>
+  );
+}

@@ -1,0 +1,218 @@
+// Time, and the runs side by side: their pictures, and the way of a packet.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { playheads } from "./chart.tsx";
+import { CALM_MS } from "./hooks.ts";
+import type { Lane, Series } from "./lane.ts";
+import { type Model, SPEEDS } from "./model.ts";
+import { figures, Picture } from "./picture.ts";
+import { FATE } from "./simulator.ts";
+import { flowColour, type Theme, theme } from "./theme.ts";
+import { seconds, speedInWords } from "./words.ts";
+
+export function Bar({ model }: { model: Model }) {
+  const { told } = model;
+  const end = told?.duration_ns ?? 0;
+  return (
+    <div class="bar" role="group" aria-label="Time">
+      <button type="button" class="main" onClick={() => model.play(!model.playing)} aria-keyshortcuts="Space">
+        {model.playing ? "Pause" : "Play"}
+      </button>
+      <button type="button" onClick={() => model.step(false)} aria-keyshortcuts="," title="to the packet before (,)">
+        ◂ packet
+      </button>
+      <button type="button" onClick={() => model.step(true)} aria-keyshortcuts="." title="to the next packet (.)">
+        packet ▸
+      </button>
+      <label>
+        Speed
+        <select
+          value={String(model.speed)}
+          onChange={(e) => {
+            model.speed = Number(e.currentTarget.value);
+            model.changed();
+          }}
+        >
+          {SPEEDS.map((speed) => (
+            <option key={speed} value={String(speed)}>
+              {speedInWords(speed)}
+            </option>
+          ))}
+        </select>
+      </label>
+      <input
+        type="range"
+        class="scrub"
+        aria-label="Moment"
+        aria-valuetext={`${seconds(model.t)} s`}
+        min={0}
+        max={1000}
+        step={1}
+        value={end > 0 ? Math.round((model.t / end) * 1000) : 0}
+        onInput={(e) => model.seek((Number(e.currentTarget.value) / 1000) * end)}
+      />
+      <output class="now">{seconds(model.t)} s</output>
+    </div>
+  );
+}
+
+export function Lanes({ model, theme: of }: { model: Model; theme: Theme }) {
+  const { told } = model;
+  const pictures = useRef<(Picture | undefined)[]>([]);
+  const colours = useRef(of);
+  colours.current = of;
+
+  useEffect(() => {
+    let last = performance.now();
+    let id = 0;
+    let said = 0;
+    const frame = (now: number): void => {
+      model.frame((now - last) / 1000);
+      last = now;
+      model.lanes.forEach((lane, i) => pictures.current[i]?.draw(lane, model, colours.current));
+      playheads(model.t / 1e9);
+      // Numbers beside the picture move more calmly.
+      if (model.playing && now - said > CALM_MS) {
+        said = now;
+        model.changed();
+      }
+      id = requestAnimationFrame(frame);
+    };
+    id = requestAnimationFrame(frame);
+    return () => cancelAnimationFrame(id);
+  }, [model]);
+
+  if (!told) return null;
+  const shown = model.shown();
+  const replaced = (lane: number, name: string): void => {
+    const at = told.disciplines.indexOf(name);
+    if (at >= 0) model.show(shown.map((d, i) => (i === lane ? at : d)));
+    else void model.change(`queue.disciplines[${shown[lane] ?? 0}]`, name);
+  };
+  return (
+    <div class={`lanes of-${model.lanes.length}`}>
+      {model.lanes.map((lane, i) => (
+        <section key={i} class="lane" aria-label={`Run ${i + 1}: ${lane.label}`}>
+          <div class="lane-head">
+            <span class="swatch" style={{ background: of.lanes[i] ?? of.text }} />
+            <label>
+              <span class="hidden">Queue manager {i + 1}</span>
+              <select class="discipline" value={lane.label} onChange={(e) => replaced(i, e.currentTarget.value)}>
+                <optgroup label="In this scenario">
+                  {told.disciplines.map((label) => (
+                    <option key={label} value={label}>
+                      {label}
+                    </option>
+                  ))}
+                </optgroup>
+                <optgroup label="Others">
+                  {told.choices
+                    .filter((name) => !told.disciplines.includes(name))
+                    .map((name) => (
+                      <option key={name} value={name}>
+                        {name}
+                      </option>
+                    ))}
+                </optgroup>
+              </select>
+            </label>
+            <Progress lane={lane} end={told.duration_ns} />
+            {model.lanes.length === 2 && (
+              <button type="button" class="plain" aria-label={`Without ${lane.label}`} onClick={() => model.show(shown.filter((_, k) => k !== i))}>
+                ×
+              </button>
+            )}
+          </div>
+          <LanePicture lane={lane} model={model} put={(picture) => (pictures.current[i] = picture)} />
+          <details class="idea">
+            <summary>How {model.catalogue.disciplines.find((d) => d.name === lane.discipline)?.title ?? lane.discipline} works</summary>
+            <div dangerouslySetInnerHTML={{ __html: model.ideas[i] ?? "" }} />
+          </details>
+        </section>
+      ))}
+      {model.lanes.length === 1 && told.disciplines.length > 1 && (
+        <button
+          type="button"
+          class="beside"
+          onClick={() => model.show([...shown, told.disciplines.findIndex((_, d) => !shown.includes(d))])}
+        >
+          Another beside it
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Progress({ lane, end }: { lane: Lane; end: number }) {
+  if (lane.failed) return null;
+  if (lane.finished) return null;
+  return <progress aria-label={`How much of ${lane.label} is known`} max={end} value={lane.reached} />;
+}
+
+function LanePicture({ lane, model, put }: { lane: Lane; model: Model; put: (picture: Picture | undefined) => void }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const picture = useRef<Picture | undefined>(undefined);
+  const [chosen, choose] = useState<number | undefined>(undefined);
+  useEffect(() => {
+    if (canvas.current) picture.current = new Picture(canvas.current);
+    put(picture.current);
+    return () => put(undefined);
+  }, []);
+  if (picture.current) picture.current.chosen = chosen;
+  const run = model.runOf(lane);
+  return (
+    <>
+      {(lane.failed || run?.too_large) && (
+        <p class="message wrong" role="alert">
+          {lane.failed || run?.too_large}
+        </p>
+      )}
+      <canvas
+        ref={canvas}
+        class="picture"
+        role="img"
+        aria-label={inWords(lane, model)}
+        onClick={(e) => choose(picture.current?.nearest(e.offsetX, e.offsetY))}
+      />
+      {chosen !== undefined && chosen < lane.packets.count && <Way lane={lane} model={model} packet={chosen} close={() => choose(undefined)} />}
+    </>
+  );
+}
+
+/** The picture for those who do not see it. */
+function inWords(lane: Lane, model: Model): string {
+  const waiting: number[] = [];
+  lane.packets.around(model.t, 0, waiting, []);
+  const drops = countUntil(lane.series, "drops", model.t);
+  const marks = countUntil(lane.series, "marks", model.t);
+  return `${lane.label} at ${seconds(model.t)} s: ${waiting.length} packets wait, ${drops} dropped so far, ${marks} marked`;
+}
+
+function countUntil(series: Series, name: string, t: number): number {
+  const at = series.columns.findIndex((c) => c.name === name);
+  const values = series.values[at] ?? [];
+  let sum = 0;
+  for (let i = 0; i < values.length && (series.time[i] ?? 0) * 1e9 <= t; i++) sum += values[i] ?? 0;
+  return sum;
+}
+
+/** What became of a packet. */
+function Way({ lane, model, packet, close }: { lane: Lane; model: Model; packet: number; close: () => void }) {
+  const p = lane.packets.at(packet);
+  const reason = model.catalogue.reasons[p.reason] ?? "";
+  const waited = (p.left - p.came) / 1e6;
+  const parts = [
+    `Packet ${p.seq} of flow ${p.flow} (${model.told?.groups[p.group]?.name ?? ""}), ${p.bytes} bytes${p.again ? ", sent again" : ""}.`,
+    `It came at ${seconds(p.came)} s and found ${p.ahead} before it.`,
+  ];
+  if (p.fate === FATE.refused) parts.push(`It was dropped at once (${reason}).`);
+  if (p.fate === FATE.dropped) parts.push(`It was dropped after ${figures(waited)} ms (${reason}).`);
+  if (p.fate === FATE.sent) parts.push(`It left after ${figures(waited)} ms${p.marked ? `, marked (${reason})` : ""}.`);
+  return (
+    <p class="way" role="status">
+      <span class="swatch" style={{ background: flowColour(p.flow, theme()) }} /> {parts.join(" ")}{" "}
+      <button type="button" class="plain" aria-label="Close" onClick={close}>
+        ×
+      </button>
+    </p>
+  );
+}

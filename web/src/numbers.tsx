@@ -1,0 +1,154 @@
+// What the runs come to: measures, and charts over time.
+import { useState } from "preact/hooks";
+import { Chart, type Line } from "./chart.tsx";
+import type { Lane, Series } from "./lane.ts";
+import type { Model } from "./model.ts";
+import { figures } from "./picture.ts";
+import type { Measure } from "./simulator.ts";
+import { flowColour, type Theme } from "./theme.ts";
+import { plain } from "./words.ts";
+
+export function Measures({ model }: { model: Model }) {
+  const done = model.lanes.map((lane) => lane.finished);
+  const first = done.find((d) => d !== undefined);
+  if (!first) return null;
+  const rows = first.measures.filter((m) => SHOWN.includes(m.path) || m.path.startsWith("group."));
+  const value = (i: number, path: string): Measure | undefined => done[i]?.measures.find((m) => m.path === path);
+  const best = (m: Measure): number | undefined => {
+    const all = model.lanes.map((_, i) => value(i, m.path)?.value ?? NaN);
+    if (all.length < 2 || m.better === "neither" || all.some((v) => Number.isNaN(v))) return undefined;
+    const [a = 0, b = 0] = all;
+    if (Math.abs(a - b) <= 0.01 * Math.max(Math.abs(a), Math.abs(b))) return undefined;
+    return a < b === (m.better === "low") ? 0 : 1;
+  };
+  return (
+    <section aria-label="Measures">
+      {model.answer.length > 0 && <p class="answer">{plain(model.answer.join(" "))}</p>}
+      <table class="measures">
+        <caption>Over the whole run, after {figures((model.told?.warmup_ns ?? 0) / 1e9)} s of warm-up</caption>
+        <thead>
+          <tr>
+            <td />
+            {model.lanes.map((lane, i) => (
+              <th key={i} scope="col">
+                {lane.label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((m) => (
+            <tr key={m.path}>
+              <th scope="row">{m.title}</th>
+              {model.lanes.map((_, i) => {
+                const v = value(i, m.path)?.value;
+                return (
+                  <td key={i} class={best(m) === i ? "best" : ""} data-measure={m.path} data-value={v}>
+                    {v === undefined ? "–" : `${figures(v)} ${m.unit}`}
+                    {best(m) === i && <span class="hidden"> (better)</span>}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** Measures that people understand, by their paths in results. */
+const SHOWN = ["sojourn_ms.mean", "sojourn_ms.p99", "utilization", "goodput_bps", "drop_fraction", "mark_fraction", "jain"];
+
+export function Charts({ model, theme: of }: { model: Model; theme: Theme }) {
+  const { told } = model;
+  if (!told) return null;
+  const port = told.ports[0]?.name ?? "";
+  const end = told.duration_ns / 1e9;
+  const seek = (t: number): void => model.seek(t * 1e9);
+  const column = (series: Series | undefined, name: string): number[] | undefined =>
+    series?.values[series.columns.findIndex((c) => c.name === name)];
+  const time = model.lanes.reduce<number[]>((longest, lane) => (lane.series.time.length > longest.length ? lane.series.time : longest), []);
+  const before = model.lanes.reduce<number[]>((longest, lane) => ((lane.before?.time.length ?? 0) > longest.length ? (lane.before?.time ?? []) : longest), []);
+  const axis = before.length > time.length ? before : time;
+
+  /** One column of each run, and of the run before the last change. */
+  const both = (name: string, scale: number, sticks = false): Line[] => {
+    const scaled = (values: number[] | undefined): number[] => (scale === 1 ? (values ?? []) : (values ?? []).map((v) => v * scale));
+    const old = model.lanes.flatMap((lane, i): Line[] =>
+      lane.before && !sticks
+        ? [{ label: `${lane.label} before`, colour: of.grey, values: scaled(column(lane.before, name)), width: 1, dash: i === 1 ? [4, 3] : [] }]
+        : [],
+    );
+    const now = model.lanes.map((lane, i): Line => ({ label: lane.label, colour: of.lanes[i] ?? of.text, values: scaled(column(lane.series, name)), sticks }));
+    return [...old, ...now];
+  };
+  const common = { time: axis, end, theme: of, seek };
+  const has = (name: string): boolean => model.lanes.some((lane) => (column(lane.series, name) ?? []).some((v) => v > 0));
+  return (
+    <section aria-label="Over time" class="charts">
+      <Chart {...common} title="Queue" unit="kB" lines={both(`${port}.backlog_bytes`, 1e-3)} />
+      <Chart {...common} title="Waiting time" unit="ms" lines={both("sojourn", 1)} />
+      <Chart {...common} title="Drops" unit="packets" lines={both("drops", 1, true)} />
+      {has("marks") && <Chart {...common} title="Marks" unit="packets" lines={both("marks", 1, true)} />}
+      <div class="beside-charts">
+        {model.lanes.map((lane, i) => (
+          <div key={i}>
+            <Windows {...common} lane={lane} model={model} />
+            <Variables {...common} lane={lane} port={port} colour={of.lanes[i] ?? of.text} />
+          </div>
+        ))}
+      </div>
+      <p class="hint">Click into a chart to go to that moment. Drag to zoom into all of them; a double click shows all again.</p>
+    </section>
+  );
+}
+
+interface Common {
+  time: number[];
+  end: number;
+  theme: Theme;
+  seek: (t: number) => void;
+}
+
+/** The congestion windows of a run's first flows. */
+function Windows({ lane, model, ...common }: Common & { lane: Lane; model: Model }) {
+  const lines = lane.series.columns.flatMap((c, i): Line[] => {
+    const flow = /^flow(\d+)\.cwnd$/.exec(c.name);
+    if (!flow) return [];
+    const group = model.told?.groups[model.told.flows[Number(flow[1])]?.group ?? -1]?.name ?? "flow";
+    return [{ label: `${group}, flow ${flow[1]}`, colour: flowColour(Number(flow[1]), common.theme), values: lane.series.values[i] ?? [], width: 1 }];
+  });
+  if (lines.length === 0) return null;
+  return <Chart {...common} title={`Congestion windows, ${lane.label}`} unit="packets" lines={lines.slice(0, 8)} />;
+}
+
+/** What a port's series have beside the discipline's own variables. */
+const OF_EVERY_PORT = ["backlog_bytes", "rate_bps", "drops_total", "drops_limit", "drops"];
+
+/** A variable of a run's discipline, as its page calls it. */
+function Variables({ lane, port, colour, ...common }: Common & { lane: Lane; port: string; colour: string }) {
+  const [wanted, want] = useState("");
+  const all = lane.series.columns
+    .map((c, i) => ({ ...c, short: c.name.slice(port.length + 1), values: lane.series.values[i] ?? [] }))
+    .filter((c) => c.name.startsWith(`${port}.`) && !OF_EVERY_PORT.includes(c.short));
+  const shown = all.find((c) => c.short === wanted) ?? all[0];
+  if (!shown) return null;
+  return (
+    <>
+      {all.length > 1 && (
+        <label class="variable">
+          Variable
+          <select value={shown.short} onChange={(e) => want(e.currentTarget.value)}>
+            {all.map((c) => (
+              <option key={c.short} value={c.short}>
+                {c.short}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <Chart {...common} title={`${lane.label}: ${shown.short}`} unit={shown.unit} lines={[{ label: shown.short, colour, values: shown.values }]} />
+    </>
+  );
+}
