@@ -145,6 +145,7 @@
 	D("beta", 13743895347ULL, false) \
 	D("coupling", 8589934592ULL, false) \
 	D("step", 1000000ULL, false) \
+	D("step_packets", 0ULL, false) \
 	D("classic_protection", 10ULL, false) \
 	D("drop_overload", 1ULL, false) \
 	D("drop_early", 0ULL, false) \

@@ -235,15 +235,18 @@ static void check_afq(const struct qw_afq *s)
 static void check_cake_list(const struct qw_cake_flow *f,
 			    const struct qw_cake_list *l, qw_u32 *seen)
 {
-	qw_u32 at, before = 0;
+	qw_u32 at = l->head, before;
 
-	for (at = l->head; at; at = f[at - 1].after) {
+	if (!at)
+		return;
+	before = f[at - 1].before;
+	do {
 		CHECK(at <= QW_CAKE_FLOWS && f[at - 1].before == before);
 		CHECK(f[at - 1].state != QW_CAKE_NONE);
 		CHECK(++*seen <= QW_CAKE_FLOWS);
 		before = at;
-	}
-	CHECK(l->tail == before);
+		at = f[at - 1].after;
+	} while (at != l->head);
 }
 
 static void check_cake(const struct qw_cake *s)
@@ -290,6 +293,9 @@ static void check_cake(const struct qw_cake *s)
 		for (i = 0; i < QW_CAKE_FLOWS; i++) {
 			CHECK(!by_source || t->host[i].from == from[i]);
 			CHECK(!by_destination || t->host[i].to == to[i]);
+			CHECK(t->host[i].from_less ==
+			      qw_cake_less(t->host[i].from));
+			CHECK(t->host[i].to_less == qw_cake_less(t->host[i].to));
 		}
 		bulk += t->bulk;
 	}

@@ -317,7 +317,8 @@ class Flows(TypedDict, total=False):
         ecn: `true`, `false`, or `"l4s"` (without it: `false`): TCP: ECN is negotiated; with `"l4s"` packets
             say ECT(1), as those of senders do that yield in proportion to marks (RFC 9331), and
             [AccECN](#accurate-ecn) counts marks. `dctcp` does so in any case, and its receivers echo each
-            segment's mark. With --engine linux not all of it: Linux has no sender of ECT(1)
+            segment's mark. With --engine linux not all of it: on Linux only prague says ECT(1), and it does
+            so without "l4s"
         stack: `"linux"`, `"ns3"`, `"quic"` (without it: that of `[run]`): TCP or [QUIC](quic.md), of this
             entry's flows alone: `"quic"` beside flows with Linux's TCP. With --engine linux not all of it:
             its transport is Linux's TCP

@@ -114,7 +114,7 @@ impl Cubic {
         self.ack_cnt = self.ack_cnt.saturating_add(acked);
         let age = now.wrapping_sub(self.last_time) as i32;
         // The same window again within a 32nd of a second gives nearly the same answer.
-        if self.last_cwnd == cwnd && age <= (clock.hz() / 32) as i32 {
+        if self.last_cwnd == cwnd && age <= (clock.hz() / 32) as i32 && !self.flavour.cubic_rfc9438 {
             return;
         }
         // Within a tick the curve stands still; only Reno's window may have moved.
@@ -302,7 +302,12 @@ impl Control for Cubic {
     /// After a timeout all that was learned of the path is forgotten, and slow start watched again.
     fn set_state(&mut self, c: &mut Conn, new: CaState, now_ns: u64) {
         if new == CaState::Loss {
+            let prior = self.prior_cwnd;
             *self = Cubic::new(self.flavour, c, now_ns);
+            // RFC 9438 section 4.3 asks for the window before the last reduction after a timeout, too.
+            if self.flavour.cubic_rfc9438 {
+                self.prior_cwnd = prior;
+            }
             if let Some(hystart) = &mut self.plus_plus {
                 hystart.end();
             }

@@ -2,7 +2,6 @@
 //! series.
 
 use crate::packet::{Packet, flag};
-use crate::quic::Rtt;
 use crate::sender::{Burst, Sender};
 use queuewright_aqm::{Queue, Reason};
 use queuewright_cca::{CaState, Conn, INFINITE_SSTHRESH};
@@ -21,20 +20,27 @@ pub struct SenderLog {
     una: u32,
 }
 
-/// Of a connection.
-fn metrics(c: &Conn, rtt: Option<&Rtt>, variation_us: u32, timeouts: u32) -> Metrics {
-    let ms = |ns: u64| ns as f64 / 1e6;
+/// Round-trip times, ms; NaN: not known.
+#[derive(Debug, Clone, Copy)]
+pub struct RoundTrips {
+    pub smoothed: f64,
+    pub latest: f64,
+    pub variance: f64,
+}
+
+/// Of a connection; TCP's round-trip times are told by it.
+fn metrics(c: &Conn, quic: Option<RoundTrips>, variation_us: u32, timeouts: u32) -> Metrics {
     let known = |us: u32| if us == 0 || us == u32::MAX { f64::NAN } else { f64::from(us) / 1e3 };
-    let (smoothed, latest, variance) = match rtt {
-        Some(rtt) if rtt.first_at.is_some() => (ms(rtt.smoothed_ns), ms(rtt.latest_ns), ms(rtt.variation_ns)),
-        Some(_) => (f64::NAN, f64::NAN, f64::NAN),
-        None => (known(c.srtt_us) / 8.0, f64::NAN, known(variation_us)),
-    };
+    let rtt = quic.unwrap_or_else(|| RoundTrips {
+        smoothed: known(c.srtt_us) / 8.0,
+        latest: f64::NAN,
+        variance: known(variation_us),
+    });
     Metrics {
         min_rtt_ms: known(c.min_rtt_us),
-        smoothed_rtt_ms: smoothed,
-        latest_rtt_ms: latest,
-        rtt_variance_ms: variance,
+        smoothed_rtt_ms: rtt.smoothed,
+        latest_rtt_ms: rtt.latest,
+        rtt_variance_ms: rtt.variance,
         timeouts,
         window: c.cwnd,
         in_flight: c.in_flight(),
@@ -97,7 +103,7 @@ impl SenderLog {
     }
 
     /// The same of QUIC's, which tells of packets itself.
-    pub fn quic(&mut self, at: u64, c: &Conn, own_control: bool, rtt: &Rtt, timeouts: u32) {
+    pub fn quic(&mut self, at: u64, c: &Conn, own_control: bool, rtt: RoundTrips, timeouts: u32) {
         self.see(at, c, own_control, metrics(c, Some(rtt), 0, timeouts));
     }
 }

@@ -55,7 +55,8 @@ impl Sender {
         if self.is_persistent(lost) {
             self.conn.cwnd = MINIMUM_WINDOW;
             self.conn.cwnd_cnt = 0;
-            self.recovery_start = None;
+            // A control of another kind leaves this state once a packet that is sent from now on is acknowledged.
+            self.recovery_start = self.wants.cong_control.then_some(now);
             self.rtt.forget_min();
             self.cca.event(&mut self.conn, Event::Loss, now);
             self.set_state(now, CaState::Loss);
@@ -66,7 +67,7 @@ impl Sender {
     fn is_persistent(&self, lost: &[u32]) -> bool {
         let Some(first_rtt_at) = self.rtt.first_at else { return false };
         let duration_ns = self.rtt.persistent_congestion_ns();
-        let mut counted = lost.iter().copied().filter(|number| self.packet(*number).at > first_rtt_at);
+        let mut counted = lost.iter().copied().filter(|number| self.packet(*number).at >= first_rtt_at);
         let Some(mut oldest) = counted.next() else { return false };
         let mut before = oldest;
         for number in counted {

@@ -3,6 +3,7 @@
 use super::{
     GRANULARITY_NS, INITIAL_RTT_NS, MAX_ACK_DELAY_NS, PERSISTENT_CONGESTION_THRESHOLD, TIME_THRESHOLD,
 };
+use crate::log::RoundTrips;
 
 /// What a sender knows of its path's round-trip time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,13 @@ impl Rtt {
         }
         self.variation_ns = (3 * self.variation_ns + self.smoothed_ns.abs_diff(adjusted_ns)) / 4;
         self.smoothed_ns = (7 * self.smoothed_ns + adjusted_ns) / 8;
+    }
+
+    /// For a log.
+    pub fn told(&self) -> RoundTrips {
+        let ms = |ns: u64| if self.first_at.is_some() { ns as f64 / 1e6 } else { f64::NAN };
+        let [smoothed, latest, variance] = [self.smoothed_ns, self.latest_ns, self.variation_ns].map(ms);
+        RoundTrips { smoothed, latest, variance }
     }
 
     /// The probe timeout without its back-off (section 6.2.1).
