@@ -260,8 +260,13 @@ fn the_kernels_policer_and_tbf_let_the_same_packets_go() {
         format!("rate = \"{rate}\"\nburst = \"{burst}\"\nshaper = \"tbf\"\nbuffer = \"{buffer}\"")
     });
     plays(&lab, &[policers.as_slice(), &tbfs].concat(), |i, played| {
-        // Its timer fires when there is credit, and never before; the kernel's work takes 45 us at most.
-        assert!(i < policers.len() || played.early_ns < 100 && played.late_ns < 1_000_000, "{i}: {played:?}");
+        // Its timer fires when there is credit, and never before; the kernel's work takes 45 us at most. What looks early is what came
+        // between tbf's look at the clock and the trace's, of the packet before: 3.3 us, where that was an interrupt. A packet's time is
+        // 600 us at least, of the largest.
+        assert!(
+            i < policers.len() || played.early_ns < 20_000 && played.late_ns < 1_000_000,
+            "{i}: {played:?}"
+        );
     });
 }
 
