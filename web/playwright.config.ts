@@ -5,9 +5,9 @@ export default defineConfig({
   testDir: "tests",
   fullyParallel: true,
   workers: 2,
-  timeout: 60_000,
-  globalTimeout: 280_000,
-  expect: { timeout: 20_000 },
+  timeout: 120_000,
+  globalTimeout: 580_000,
+  expect: { timeout: 60_000 },
   forbidOnly: true,
   reporter: [["line"], ["json", { outputFile: "test-results/results.json" }]],
   use: {
@@ -16,7 +16,7 @@ export default defineConfig({
       args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
     },
     viewport: { width: 1280, height: 900 },
-    actionTimeout: 20_000,
-    navigationTimeout: 20_000,
+    actionTimeout: 60_000,
+    navigationTimeout: 60_000,
   },
 });

@@ -130,16 +130,18 @@ test("another queue manager takes the place of one, by the keyboard", async ({ p
 test("a permalink says what was shown", async ({ page, context }) => {
   await open(page, "#story=codel");
   await settled(page);
+  const before = await page.evaluate(() => window.explorer?.told?.toml);
   await page.locator('input[data-path="flows[0].rtt"]').press("ArrowLeft");
+  await page.waitForFunction((before) => window.explorer?.told?.toml !== before, before);
   await settled(page);
   const [toml, t, link] = await page.evaluate(async () => [window.explorer?.told?.toml, window.explorer?.t, await window.explorer?.link()] as const);
   const other = await context.newPage();
   await open(other, new URL(link ?? "").hash);
   await settled(other);
   expect(await other.evaluate(() => [window.explorer?.told?.toml, window.explorer?.t])).toEqual([toml, t]);
-  const there = await measured(page, "sojourn_ms.mean");
-  expect(there.length).toBe(2);
-  await expect.poll(() => measured(other, "sojourn_ms.mean")).toEqual(there);
+  const both = () => Promise.all([page, other].map((of) => measured(of, "sojourn_ms.mean")));
+  await expect.poll(async () => (await both()).map((of) => of.length)).toEqual([2, 2]);
+  await expect.poll(async () => ((of) => JSON.stringify(of[0]) === JSON.stringify(of[1]))(await both())).toBe(true);
 });
 
 for (const [what, hash, said] of [

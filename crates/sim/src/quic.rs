@@ -18,7 +18,6 @@ mod tests;
 
 use queuewright_scenario::packet::{QUIC_DATAGRAM_BYTES, QUIC_PAYLOAD_BYTES};
 pub use receiver::{AckFrame, Receiver};
-pub use rtt::Rtt;
 pub use sender::{Outgoing, Sender, Setup};
 use std::collections::VecDeque;
 
