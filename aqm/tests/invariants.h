@@ -295,7 +295,8 @@ static void check_cake(const struct qw_cake *s)
 			CHECK(!by_destination || t->host[i].to == to[i]);
 			CHECK(t->host[i].from_less ==
 			      qw_cake_less(t->host[i].from));
-			CHECK(t->host[i].to_less == qw_cake_less(t->host[i].to));
+			CHECK(t->host[i].to_less ==
+			      qw_cake_less(t->host[i].to));
 		}
 		bulk += t->bulk;
 	}

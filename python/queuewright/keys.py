@@ -372,7 +372,35 @@ class Flows(TypedDict, total=False):
     rate: float | str
     ports: str | Iterable[str]
     reverse_ports: str | Iterable[str]
-    dscp: Literal["cs0", "le", "cs1", "af11", "af12", "af13", "cs2", "af21", "af22", "af23", "cs3", "af31", "af32", "af33", "cs4", "af41", "af42", "af43", "cs5", "va", "ef", "cs6", "cs7"] | int | str
+    dscp: (
+        Literal[
+            "cs0",
+            "le",
+            "cs1",
+            "af11",
+            "af12",
+            "af13",
+            "cs2",
+            "af21",
+            "af22",
+            "af23",
+            "cs3",
+            "af31",
+            "af32",
+            "af33",
+            "cs4",
+            "af41",
+            "af42",
+            "af43",
+            "cs5",
+            "va",
+            "ef",
+            "cs6",
+            "cs7",
+        ]
+        | int
+        | str
+    )
     source: int | str
     destination: int | str
     packet: str

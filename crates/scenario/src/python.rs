@@ -93,8 +93,31 @@ fn write_class<'a>(
     }
     module.push_str("    \"\"\"\n\n");
     for (name, kind) in types {
-        let _ = writeln!(module, "    {name}: {kind}");
+        field(name, &kind, module);
     }
+}
+
+/// A field with what it may be; a line that is too long as ruff parts it.
+fn field(name: &str, kind: &str, module: &mut String) {
+    let line = format!("    {name}: {kind}");
+    if line.len() <= COLUMNS {
+        let _ = writeln!(module, "{line}");
+        return;
+    }
+    let _ = writeln!(module, "    {name}: (");
+    for (i, part) in kind.split(" | ").enumerate() {
+        let bar = if i > 0 { "| " } else { "" };
+        match part.strip_prefix("Literal[").and_then(|words| words.strip_suffix(']')) {
+            Some(words) => {
+                let words = words.replace(", ", ",\n            ");
+                let _ = writeln!(module, "        {bar}Literal[\n            {words},\n        ]");
+            }
+            None => {
+                let _ = writeln!(module, "        {bar}{part}");
+            }
+        }
+    }
+    let _ = writeln!(module, "    )");
 }
 
 /// An entry of a docstring's section, in lines as long as may be.
