@@ -3,7 +3,7 @@
 //! A congestion control is asked by the events of Linux's: `ssthresh` once a recovery period, `cong_avoid` for packets sent after it began. So a
 //! control of Linux's runs here as it is. There is no PRR: the window is reduced at once (section 7.3.2).
 
-use super::MINIMUM_WINDOW;
+use super::constants::MINIMUM_WINDOW;
 use super::sender::{Sender, Sent};
 use queuewright_cca::{CaState, Event, Lost, RateSample};
 

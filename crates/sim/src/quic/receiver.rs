@@ -1,7 +1,7 @@
 //! A receiver: which packets have arrived, which of the stream, and when that is told (RFC 9000 section 13.2).
 
+use super::constants::{MAX_ACK_DELAY_NS, MOST_RANGES};
 use super::ranges::Ranges;
-use super::{MAX_ACK_DELAY_NS, MOST_RANGES};
 use queuewright_scenario::packet::{QUIC_ACK_BYTES, QUIC_ACK_ECN_BYTES, QUIC_ACK_RANGE_BYTES};
 
 /// Packets that are acknowledged together (RFC 9000 section 13.2.2).

@@ -1,6 +1,6 @@
 //! The round-trip time (RFC 9002 section 5), and the times that follow from it. All in ns.
 
-use super::{
+use super::constants::{
     GRANULARITY_NS, INITIAL_RTT_NS, MAX_ACK_DELAY_NS, PERSISTENT_CONGESTION_THRESHOLD, TIME_THRESHOLD,
 };
 use crate::log::RoundTrips;

@@ -1,9 +1,9 @@
 //! A sender: what goes out, what acknowledgements and timers do (RFC 9002 appendix A). What congestion makes of the window is in `congestion`.
 
+use super::constants::{INITIAL_WINDOW, PACING, PROBES};
 use super::ranges::Ranges;
 use super::receiver::AckFrame;
 use super::rtt::Rtt;
-use super::{INITIAL_WINDOW, PACING, PROBES};
 use crate::log::SenderLog;
 use crate::packet::flag;
 use crate::sender::SenderStats;
@@ -32,7 +32,7 @@ pub struct Setup {
     pub ecn: bool,
     /// They say ECT(1), not ECT(0).
     pub l4s: bool,
-    /// How much later a packet is sent that is acknowledged before one that is then lost: [`PACKET_THRESHOLD`](super::PACKET_THRESHOLD).
+    /// How much later a packet is sent that is acknowledged before one that is then lost: [`PACKET_THRESHOLD`](super::constants::PACKET_THRESHOLD).
     pub packet_threshold: u32,
     /// Application stops writing (ns); `u64::MAX`: never.
     pub stop_ns: u64,

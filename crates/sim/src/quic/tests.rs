@@ -1,5 +1,6 @@
 //! RFC 9002's rules by sequences that were made by hand from its text; sections are its own where no other is named.
 
+use super::constants::*;
 use super::sender::Fate;
 use super::*;
 use crate::packet::flag;
