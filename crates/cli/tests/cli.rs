@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -462,14 +462,21 @@ fn completions_for_every_shell() {
     assert!(parsed.expect("bash starts").success());
 }
 
+/// A folder `bin` with a copy of the program in it: what lies beside that is found from there.
+fn installed(root: &Path) -> (PathBuf, PathBuf) {
+    let bin = root.join("bin");
+    fs::create_dir_all(&bin).expect("a folder");
+    let program = bin.join("queuewright");
+    fs::copy(env!("CARGO_BIN_EXE_queuewright"), &program).expect("a copy");
+    (bin, program)
+}
+
 /// The book is beside the program, where `make install` puts both, or made in its sources.
 #[test]
 fn the_book_is_found_beside_the_program() {
     let dir = folder();
-    let (bin, doc) = (dir.path().join("bin"), dir.path().join("share/doc/queuewright/html"));
-    fs::create_dir_all(&bin).expect("a folder");
-    let program = bin.join("queuewright");
-    fs::copy(env!("CARGO_BIN_EXE_queuewright"), &program).expect("a copy");
+    let (bin, program) = installed(dir.path());
+    let doc = dir.path().join("share/doc/queuewright/html");
     let docs = |args: &[&str]| {
         Command::new(&program)
             .arg("docs")
@@ -513,10 +520,8 @@ fn the_book_is_found_beside_the_program() {
 #[test]
 fn the_explorer_is_found_and_served() {
     let dir = folder();
-    let (bin, page) = (dir.path().join("bin"), dir.path().join("share/doc/queuewright/explorer"));
-    fs::create_dir_all(&bin).expect("a folder");
-    let program = bin.join("queuewright");
-    fs::copy(env!("CARGO_BIN_EXE_queuewright"), &program).expect("a copy");
+    let (bin, program) = installed(dir.path());
+    let page = dir.path().join("share/doc/queuewright/explorer");
     let explore = |args: &[&str]| {
         let mut command = Command::new(&program);
         command.args(["explore", "--no-open"]).args(args).current_dir(dir.path()).env("HOME", &bin);
@@ -1220,13 +1225,11 @@ fn the_simulator_stays_as_near_to_linux_as_it_was_measured() {
 #[test]
 fn a_lab_in_the_working_folder_is_not_taken() {
     let dir = folder();
-    let (bin, work) = (dir.path().join("bin"), dir.path().join("work/build/lab"));
-    fs::create_dir_all(&bin).expect("a folder");
+    let (bin, program) = installed(dir.path());
+    let work = dir.path().join("work/build/lab");
     fs::create_dir_all(&work).expect("a folder");
     fs::write(work.join("layout"), "1").expect("a layout");
     fs::write(dir.path().join("work/small.toml"), SMALL).expect("small.toml");
-    let program = bin.join("queuewright");
-    fs::copy(env!("CARGO_BIN_EXE_queuewright"), &program).expect("a copy");
     let said = |lab: Option<&Path>| {
         let mut command = Command::new(&program);
         command.current_dir(dir.path().join("work")).args(["run", "small.toml", "--engine", "linux"]);

@@ -144,7 +144,9 @@ impl Tail {
 
 fn initramfs(lab: &Lab, job: &Job, path: &Path) -> Result<(), Error> {
     let modules = modules(&job.modules, |name| match module(&lab.modules, name)? {
-        None if COMPILED.contains(&name) => lab.compiled(name).map(Some),
+        None if name.strip_prefix("sch_").is_some_and(|of| COMPILED.contains(&of)) => {
+            lab.compiled(name).map(Some)
+        }
         found => Ok(found),
     })?;
     let write = || -> std::io::Result<()> {

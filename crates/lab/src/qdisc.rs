@@ -55,13 +55,13 @@ pub fn qdisc(port: &PortSpec, origin: QdiscOrigin) -> Result<Qdisc, Refused> {
 pub fn is_ours(name: &str, origin: QdiscOrigin) -> bool {
     match origin {
         QdiscOrigin::Kernel => !KNOWN.contains(&name),
-        QdiscOrigin::Compiled => !KNOWN.contains(&name) && name != "dualpi2",
+        QdiscOrigin::Compiled => !KNOWN.contains(&name) && !COMPILED.contains(&name),
         QdiscOrigin::Bpf => true,
     }
 }
 
-/// The modules that `scripts/setup module` compiles from the kernel's source.
-pub(crate) const COMPILED: [&str; 1] = ["sch_dualpi2"];
+/// Those of [`QdiscOrigin::Compiled`] beside [`KNOWN`]: `scripts/setup module` compiles what this line names.
+pub(crate) const COMPILED: [&str; 1] = ["dualpi2"];
 
 /// Without a limit this many packets may wait.
 const MANY: u64 = 100_000;

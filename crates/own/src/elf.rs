@@ -1,5 +1,6 @@
-//! Object files (ELF): their sections and symbols, and what a shared object has that it should not. It holds code and constants: variables beside those of an instance would let runs of one scenario disturb
-//! one another; code that runs when it is loaded, and functions of libraries, are nothing that a queue manager or a congestion control needs.
+//! Object files (ELF): their sections and symbols, and what a shared object has that it should not. It holds code and constants. Variables
+//! beside those of an instance would let runs of one scenario disturb one another. Code that runs when it is loaded, and functions of
+//! libraries, are nothing that a queue manager or a congestion control needs.
 
 /// A number of a header's, of 2, 4 or 8 bytes.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {

@@ -5,7 +5,7 @@ use queuewright_aqm::{Param, ParamKind, Value, registry};
 use queuewright_cca::Kind;
 use serde_json::json;
 
-/// Disciplines with their parameters and variables, congestion controls, and mixes of them.
+/// Disciplines with their parameters, congestion controls, and mixes of these.
 pub fn catalogue() -> serde_json::Value {
     let number = |p: &Param, v: Value| match p.kind {
         ParamKind::Flag | ParamKind::Choice(_) | ParamKind::File => serde_json::Value::Null,
