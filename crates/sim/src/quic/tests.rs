@@ -181,6 +181,20 @@ fn a_probe_timeout_sends_two_packets_and_doubles() {
     assert_eq!(bench.sender.pto_count(), 0);
 }
 
+/// Section 6.2.1 and appendix A.7: an ACK of nothing new leaves the back-off and the timer as they are.
+#[test]
+fn an_acknowledgement_of_nothing_new_leaves_the_back_off() {
+    let mut bench = Bench::new(setup());
+    bench.ack(100 * MS, &[(0, 1)]);
+    let first = bench.timer();
+    let next = bench.sender.timer_at();
+    assert_eq!(bench.sender.pto_count(), 1);
+    bench.ack(first + MS, &[(0, 1)]);
+    assert_eq!((bench.sender.pto_count(), bench.sender.timer_at()), (1, next));
+    bench.ack(first + 2 * MS, &[(0, 2)]);
+    assert_eq!(bench.sender.pto_count(), 0);
+}
+
 /// Section 6.2.4: a probe has new data if there are any, else what is not acknowledged, oldest first; of one packet there is one probe.
 #[test]
 fn probes_carry_new_data_or_the_oldest() {
@@ -286,6 +300,17 @@ fn a_mark_halves_the_window() {
     // What was sent after the begin is another window's.
     bench.ack_with(203 * MS, &[(0, 12)], 0, Some(3));
     assert_eq!(bench.cwnd(), 2);
+}
+
+/// Section 5.1: an ACK whose largest packet was acknowledged before gives no sample, whatever else it acknowledges.
+#[test]
+fn a_largest_packet_gives_a_sample_once() {
+    let mut bench = Bench::new(setup());
+    bench.ack(100 * MS, &[(1, 2)]);
+    let before = *bench.sender.rtt();
+    assert_eq!((before.smoothed_ns, before.latest_ns), (100 * MS, 100 * MS));
+    bench.ack(108 * MS, &[(0, 2)]);
+    assert_eq!((bench.sender.acked_to(), *bench.sender.rtt()), (3, before));
 }
 
 /// Section 7.8: a window that is not used does not grow.
