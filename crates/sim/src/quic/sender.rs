@@ -356,10 +356,7 @@ impl Sender {
         if !self.established || largest >= self.next_number() {
             return;
         }
-        let advances = self.largest_acked.is_none_or(|known| largest > known);
-        if advances {
-            self.largest_acked = Some(largest);
-        }
+        self.largest_acked = self.largest_acked.max(Some(largest));
         let mut fresh = std::mem::take(&mut self.fresh);
         fresh.clear();
         for &(first, end) in frame.ranges() {
@@ -373,7 +370,7 @@ impl Sender {
         self.see_spurious(frame);
         let newest = fresh.last().map(|r| r.1 - 1);
         if let Some(newest) = newest {
-            self.work_in(now, frame, &fresh, newest, advances, random);
+            self.work_in(now, frame, largest, &fresh, newest, random);
             self.forget(now);
         }
         fresh.clear();
@@ -387,14 +384,14 @@ impl Sender {
         }
     }
 
-    /// The same of packets that it newly acknowledges, of which the `newest` was sent last.
+    /// The same of packets that it newly acknowledges, of which the `newest` was sent last; `largest`: of all that it acknowledges.
     fn work_in(
         &mut self,
         now: u64,
         frame: &AckFrame,
+        largest: u32,
         fresh: &[(u32, u32)],
         newest: u32,
-        advances: bool,
         random: u32,
     ) {
         let mut rs =
@@ -414,16 +411,17 @@ impl Sender {
         }
         let last = self.packet(newest);
         let mut rtt_us = 0;
-        if frame.largest() == Some(newest) {
+        if largest == newest {
             self.rtt.sample(now, now - last.at, frame.delay_ns);
             self.tell_rtt();
             rtt_us = u32::try_from(self.rtt.latest_ns / 1000).unwrap_or(u32::MAX).max(1);
             rs.rtt_us = rtt_us.into();
         }
-        if let Some(ce) = frame.ce.filter(|ce| advances && *ce > self.ce) {
+        if let Some(ce) = frame.ce.filter(|ce| *ce > self.ce) {
             self.conn.delivered_ce = self.conn.delivered_ce.wrapping_add(ce - self.ce);
             self.ce = ce;
-            self.congestion_event(now, last.at, CaState::Cwr);
+            // It is known still: nothing is forgotten from the first packet in flight on, and the newest was one.
+            self.congestion_event(now, self.packet(largest).at, CaState::Cwr);
         }
         self.tell_oldest();
         if self.wants.in_ack_event {

@@ -302,6 +302,26 @@ fn a_mark_halves_the_window() {
     assert_eq!(bench.cwnd(), 2);
 }
 
+/// Appendices A.7 and B.7: a count of CE counts with an ACK of something new, though its largest packet is none newer. When that was sent decides
+/// whether the mark is of the recovery period under way.
+#[test]
+fn a_mark_counts_with_an_older_largest_packet() {
+    let mut bench = Bench::new(Setup { ecn: true, ..setup() });
+    bench.ack_with(100 * MS, &[(1, 2)], 0, Some(0));
+    assert_eq!(bench.cwnd(), 12);
+    bench.ack_with(101 * MS, &[(0, 2)], 0, Some(1));
+    assert_eq!((bench.cwnd(), bench.sender.conn().delivered_ce), (6, 1));
+    bench.sent();
+    // Packets 10 to 13, of 100 ms, are in flight, and two more go.
+    bench.ack_with(102 * MS, &[(0, 9)], 0, Some(1));
+    assert_eq!(bench.sent(), [14, 15]);
+    bench.ack_with(203 * MS, &[(0, 12), (14, 14)], 0, Some(1));
+    assert_eq!((bench.cwnd(), bench.sender.fate(13)), (6, Some(Fate::InFlight)));
+    // 13 went before the period began (101 ms), 14 after it.
+    bench.ack_with(204 * MS, &[(0, 14)], 0, Some(2));
+    assert_eq!((bench.cwnd(), bench.sender.conn().delivered_ce), (3, 2));
+}
+
 /// Section 5.1: an ACK whose largest packet was acknowledged before gives no sample, whatever else it acknowledges.
 #[test]
 fn a_largest_packet_gives_a_sample_once() {
