@@ -37,6 +37,11 @@ pub mod flag {
     pub const ECT1: u8 = 128;
 }
 
+/// Does UDP carry a packet with these flags: a datagram, or a packet of QUIC?
+pub const fn over_udp(flags: u8) -> bool {
+    flags & flag::UDP != 0 || flags & flag::QUIC == flag::QUIC
+}
+
 /// How many marks three bits tell (`TCP_ACCECN_CEP_ACE_MASK`).
 pub const MOST_TOLD: u32 = 7;
 

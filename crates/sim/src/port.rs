@@ -6,7 +6,7 @@ use crate::late::{self, LateMarks};
 use crate::link::{Link, OPPORTUNITY_BYTES};
 use crate::log::QueueLog;
 use crate::measure::PortMeasure;
-use crate::packet::{Packet, flag};
+use crate::packet::{Packet, flag, over_udp};
 use crate::queues::{NamedQueue, Queues};
 use crate::watch::Watch;
 use queuewright_aqm::{Action, Discipline, Packet as PacketView, Pool, Queue, Reason, Spec, TCP, UDP};
@@ -395,7 +395,7 @@ impl Port {
                     L4S | L4S_IN_FRONT => table[flags as usize] = 1,
                     _ => {}
                 }
-                if flags & flag::UDP != 0 || flags & flag::QUIC == flag::QUIC {
+                if over_udp(flags) {
                     table[flags as usize] |= CARRIED;
                 }
                 if flags == u8::MAX {

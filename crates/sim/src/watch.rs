@@ -1,6 +1,6 @@
 //! What becomes of each packet at a port, for who looks on.
 
-use crate::packet::{Packet, flag};
+use crate::packet::{Packet, flag, over_udp};
 use queuewright_aqm::Reason;
 use std::collections::VecDeque;
 
@@ -37,7 +37,7 @@ pub struct Watched {
     pub reason: Reason,
     /// The discipline has marked it.
     pub marked: bool,
-    /// It was sent before.
+    /// It is a segment of TCP's that was sent before.
     pub again: bool,
     /// Packets before it in the queue when it came.
     pub ahead: u32,
@@ -74,7 +74,7 @@ impl Watch {
             fate: Fate::Waits,
             reason: Reason::None,
             marked: false,
-            again: p.flags & flag::UDP == 0 && p.flags & flag::RETRANSMIT != 0,
+            again: !over_udp(p.flags) && p.flags & flag::RETRANSMIT != 0,
             ahead,
             new: true,
         };
@@ -130,6 +130,26 @@ impl Watch {
         for (number, one) in self.waiting.iter_mut().rev().take_while(|(_, one)| one.new) {
             see(*number, one);
             one.new = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bits that say QUIC would say so of a segment of TCP's.
+    #[test]
+    fn a_packet_of_quic_was_not_sent_before() {
+        let again = |flags: u8| {
+            let (mut watch, mut told) = (Watch::default(), Vec::new());
+            watch.come(&Packet { flags, ..Packet::default() }, 0);
+            watch.news(|_, one| told.push(one.again));
+            told
+        };
+        assert_eq!(again(flag::RETRANSMIT), [true]);
+        for flags in [0, flag::UDP, flag::QUIC, flag::QUIC | flag::ECT] {
+            assert_eq!(again(flags), [false], "{flags}");
         }
     }
 }
