@@ -260,8 +260,8 @@ impl Drop for RunLog {
 }
 
 /// A number, of those that there are.
-fn put(data: &mut Map<String, Value>, key: &str, value: f64) {
-    if value.is_finite() {
+fn put(data: &mut Map<String, Value>, key: &str, value: Option<f64>) {
+    if let Some(value) = value {
         data.insert(key.into(), json!(value));
     }
 }

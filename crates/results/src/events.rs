@@ -58,14 +58,14 @@ pub enum SenderAction {
 /// What a sender knows of its path, and may do.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Metrics {
-    /// Least round-trip time, ms; NaN: none.
-    pub min_rtt_ms: f64,
-    /// Smoothed one, ms; NaN: none.
-    pub smoothed_rtt_ms: f64,
-    /// The last, ms; NaN: none, or it is not told.
-    pub latest_rtt_ms: f64,
-    /// Its mean variation, ms; NaN: none.
-    pub rtt_variance_ms: f64,
+    /// Least round-trip time, ms; none: there is none yet.
+    pub min_rtt_ms: Option<f64>,
+    /// Smoothed one, ms.
+    pub smoothed_rtt_ms: Option<f64>,
+    /// The last, ms; none: or it is not told.
+    pub latest_rtt_ms: Option<f64>,
+    /// Its mean variation, ms.
+    pub rtt_variance_ms: Option<f64>,
     /// Timeouts in a row.
     pub timeouts: u32,
     /// Congestion window, packets.

@@ -20,22 +20,21 @@ pub struct SenderLog {
     una: u32,
 }
 
-/// Round-trip times, ms; NaN: not known.
+/// Round-trip times, ms; none: not known.
 #[derive(Debug, Clone, Copy)]
 pub struct RoundTrips {
-    pub smoothed: f64,
-    pub latest: f64,
-    pub variance: f64,
+    pub smoothed: Option<f64>,
+    pub latest: Option<f64>,
+    pub variance: Option<f64>,
 }
 
-/// Of a connection; TCP's round-trip times are told by it.
-fn metrics(c: &Conn, quic: Option<RoundTrips>, variation_us: u32, timeouts: u32) -> Metrics {
-    let known = |us: u32| if us == 0 || us == u32::MAX { f64::NAN } else { f64::from(us) / 1e3 };
-    let rtt = quic.unwrap_or_else(|| RoundTrips {
-        smoothed: known(c.srtt_us) / 8.0,
-        latest: f64::NAN,
-        variance: known(variation_us),
-    });
+/// Microseconds as ms; none: they stand for nothing.
+fn known(us: u32) -> Option<f64> {
+    (us != 0 && us != u32::MAX).then(|| f64::from(us) / 1e3)
+}
+
+/// Of a connection.
+fn metrics(c: &Conn, rtt: RoundTrips, timeouts: u32) -> Metrics {
     Metrics {
         min_rtt_ms: known(c.min_rtt_us),
         smoothed_rtt_ms: rtt.smoothed,
@@ -67,9 +66,9 @@ impl SenderLog {
         self.events.push(SenderEvent { at_ns, what });
     }
 
-    /// What a connection is like now; `rtt`: of QUIC, `variation_us`: of TCP.
-    fn see(&mut self, at: u64, c: &Conn, own_control: bool, now: Metrics) {
-        let new = state(c, own_control);
+    /// What a connection is like now; `timeouts`: in a row.
+    pub fn see(&mut self, at: u64, c: &Conn, own_control: bool, rtt: RoundTrips, timeouts: u32) {
+        let (new, now) = (state(c, own_control), metrics(c, rtt, timeouts));
         if self.state != Some(new) {
             self.add(at, SenderAction::State { old: self.state, new });
             self.state = Some(new);
@@ -97,14 +96,13 @@ impl SenderLog {
                 self.add(at, SenderAction::Sent { number: segment, segment, again, probe: false });
             }
         }
-        let inner = sender.inner();
-        let now = metrics(sender.conn(), None, inner.mdev >> 2, sender.info().retransmits);
-        self.see(at, sender.conn(), sender.draws(), now);
-    }
-
-    /// The same of QUIC's, which tells of packets itself.
-    pub fn quic(&mut self, at: u64, c: &Conn, own_control: bool, rtt: RoundTrips, timeouts: u32) {
-        self.see(at, c, own_control, metrics(c, Some(rtt), 0, timeouts));
+        let c = sender.conn();
+        let rtt = RoundTrips {
+            smoothed: known(c.srtt_us).map(|eighths| eighths / 8.0),
+            latest: None,
+            variance: known(sender.inner().mdev >> 2),
+        };
+        self.see(at, c, sender.draws(), rtt, sender.info().retransmits);
     }
 }
 
@@ -173,5 +171,22 @@ impl QueueLog {
     /// What was about to happen has.
     pub fn settle(&mut self) {
         self.events.extend(self.pending.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_are_told_when_they_change() {
+        let mut log = SenderLog::default();
+        let rtt = RoundTrips { smoothed: None, latest: None, variance: None };
+        for (at, timeouts) in [(1, 0), (2, 0), (3, 1)] {
+            log.see(at, &Conn::default(), false, rtt, timeouts);
+        }
+        let measured = |e: &&SenderEvent| matches!(e.what, SenderAction::Metrics(_));
+        let at: Vec<u64> = log.events.iter().filter(measured).map(|e| e.at_ns).collect();
+        assert_eq!(at, [1, 3]);
     }
 }

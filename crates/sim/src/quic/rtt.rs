@@ -54,7 +54,7 @@ impl Rtt {
 
     /// For a log.
     pub fn told(&self) -> RoundTrips {
-        let ms = |ns: u64| if self.first_at.is_some() { ns as f64 / 1e6 } else { f64::NAN };
+        let ms = |ns: u64| self.first_at.map(|_| ns as f64 / 1e6);
         let [smoothed, latest, variance] = [self.smoothed_ns, self.latest_ns, self.variation_ns].map(ms);
         RoundTrips { smoothed, latest, variance }
     }

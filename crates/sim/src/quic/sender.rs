@@ -657,7 +657,7 @@ impl Sender {
     /// Tells what it knows now, if that is wanted.
     fn tell_state(&mut self, now: u64) {
         if let Some(log) = &mut self.log {
-            log.quic(now, &self.conn, self.wants.cong_control, self.rtt.told(), self.pto_count);
+            log.see(now, &self.conn, self.wants.cong_control, self.rtt.told(), self.pto_count);
         }
     }
 
