@@ -176,11 +176,8 @@ fn run_to_end(
     progress: &dyn Fn(f64),
     observer: Option<Box<dyn Observer>>,
 ) -> Result<Run, Error> {
-    if spec.ports.is_empty() {
-        return Err(Error::NoPort);
-    }
     let started = Instant::now();
-    let mut world = world::World::new(spec);
+    let mut world = world::World::begin(spec)?;
     if let Some(observer) = observer {
         world.observe(observer);
     }
@@ -193,17 +190,14 @@ fn run_to_end(
         }
         !stop.load(Ordering::Relaxed)
     });
-    if let Some(fault) = world.fault() {
-        return Err(Error::Control(fault.to_string()));
-    }
-    if !ended {
+    // A fault of a congestion control stops it, too: `finish` tells of that.
+    if !ended && world.fault().is_none() {
         return Err(Error::Stopped);
     }
     let packets = world.packets();
     let mut run = world.finish()?;
     run.wall_s = started.elapsed().as_secs_f64();
     run.packets_per_s = packets as f64 / run.wall_s.max(1e-9);
-    recover(spec, &mut run);
     progress(1.0);
     Ok(run)
 }

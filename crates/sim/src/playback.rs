@@ -1,9 +1,9 @@
 //! A run that is looked at while it goes on: up to any time, with its time series so far and what became of each packet, and at its end
 //! with the results that [`crate::run`] gives.
 
+use crate::Error;
 use crate::watch::Watched;
 use crate::world::World;
-use crate::{Error, recover};
 use queuewright_results::{Run, Series};
 use queuewright_scenario::spec::RunSpec;
 use std::sync::Arc;
@@ -14,8 +14,6 @@ pub struct Playback {
     world: World<Arc<RunSpec>>,
     spec: Arc<RunSpec>,
     now_ns: u64,
-    /// The warm-up is over.
-    measures: bool,
 }
 
 impl Playback {
@@ -24,23 +22,14 @@ impl Playback {
     /// # Errors
     /// [`Error::NoPort`].
     pub fn new(spec: Arc<RunSpec>) -> Result<Playback, Error> {
-        if spec.ports.is_empty() {
-            return Err(Error::NoPort);
-        }
-        let measures = spec.warmup_ns == 0;
-        Ok(Playback { world: World::new(spec.clone()), spec, now_ns: 0, measures })
+        Ok(Playback { world: World::begin(spec.clone())?, spec, now_ns: 0 })
     }
 
     /// All happens that happens up to and at a time, or to the end if that comes first. Times past are no step.
     pub fn run_to(&mut self, to_ns: u64) {
         let to_ns = to_ns.min(self.spec.duration_ns);
-        if !self.measures && to_ns >= self.spec.warmup_ns {
-            self.world.run_to(self.spec.warmup_ns - 1, &mut |_| true);
-            self.world.window_begins();
-            self.measures = true;
-        }
         if to_ns >= self.now_ns {
-            self.world.run_to(to_ns, &mut |_| true);
+            self.world.advance(to_ns, &mut |_| true);
             self.now_ns = to_ns;
         }
     }
@@ -91,11 +80,6 @@ impl Playback {
     /// As [`crate::run`].
     pub fn finish(mut self) -> Result<Run, Error> {
         self.run_to(self.spec.duration_ns);
-        if let Some(fault) = self.world.fault() {
-            return Err(Error::Control(fault.to_string()));
-        }
-        let mut run = self.world.finish()?;
-        recover(&self.spec, &mut run);
-        Ok(run)
+        self.world.finish()
     }
 }

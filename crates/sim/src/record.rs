@@ -18,10 +18,7 @@ pub use crate::calls::{Arrival, Call, QueueOperation};
 /// # Errors
 /// As [`crate::run`].
 pub fn arrivals(spec: &RunSpec, most: usize, stop: &AtomicBool) -> Result<Vec<Arrival>, Error> {
-    if spec.ports.is_empty() {
-        return Err(Error::NoPort);
-    }
-    let mut world = world::World::new(spec);
+    let mut world = world::World::begin(spec)?;
     world.first_port().record_arrivals(most);
     if !world.run(|_| !stop.load(Ordering::Relaxed)) {
         return Err(Error::Stopped);
@@ -132,10 +129,7 @@ impl LoneQueue {
 /// # Errors
 /// As [`crate::run`].
 pub fn record(spec: &RunSpec, most: usize, stop: &AtomicBool) -> Result<Vec<Call>, Error> {
-    if spec.ports.is_empty() {
-        return Err(Error::NoPort);
-    }
-    let mut world = world::World::new(spec);
+    let mut world = world::World::begin(spec)?;
     world.first_port().record(most);
     if !world.run(|_| !stop.load(Ordering::Relaxed)) {
         return Err(Error::Stopped);

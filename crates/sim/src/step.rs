@@ -36,10 +36,7 @@ impl Stepper {
     /// # Errors
     /// [`Error::NoPort`].
     pub fn new(spec: Arc<RunSpec>) -> Result<Stepper, Error> {
-        if spec.ports.is_empty() {
-            return Err(Error::NoPort);
-        }
-        Ok(Stepper { world: World::new(spec), now_ns: 0 })
+        Ok(Stepper { world: World::begin(spec)?, now_ns: 0 })
     }
 
     /// Everything before `to_ns` happens; what is due at that very time does not yet. Times past are no step.

@@ -13,6 +13,7 @@ use crate::packet::{Packet, flag};
 use crate::port::{Intake, Port, dropped_of, tell_headers};
 use crate::probes;
 use crate::random::{FlowIdentity, below, link_stream, port_stream, probe_stream};
+use crate::recovery::recover;
 use crate::sampler::Sampler;
 use crate::traffic::{Network, Traffic};
 use crate::wheel::{Event, EventKind, Wheel};
@@ -46,6 +47,8 @@ pub struct World<S> {
     traffic: Traffic,
     /// Of each of the run's probes: when and on which connection they ask.
     asks: Vec<Pcg32>,
+    /// The warm-up is over.
+    measures: bool,
     /// Hears what its own flows' senders and its ports do; none: nobody does.
     observer: Option<Box<dyn Observer>>,
     /// Some of its congestion controls are in files of a user's own: each sample looks for their faults.
@@ -53,8 +56,19 @@ pub struct World<S> {
 }
 
 impl<S: Deref<Target = RunSpec> + Clone> World<S> {
+    /// A run about to begin, at time 0.
+    ///
+    /// # Errors
+    /// [`Error::NoPort`].
+    pub fn begin(spec: S) -> Result<World<S>, Error> {
+        match spec.ports.is_empty() {
+            true => Err(Error::NoPort),
+            false => Ok(World::new(spec)),
+        }
+    }
+
     /// Builds the network of a run.
-    pub fn new(shared: S) -> World<S> {
+    fn new(shared: S) -> World<S> {
         let spec: &RunSpec = &shared;
         let mut ports: Vec<Port> = spec
             .ports
@@ -110,6 +124,7 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             sampler,
             traffic: Traffic::new(spec),
             asks: Vec::new(),
+            measures: spec.warmup_ns == 0,
             observer: None,
             may_fail: controls(spec).any(|kind| kind.own().is_some()),
             spec: shared.clone(),
@@ -206,17 +221,22 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
 
     /// Runs to the end. `each_sample` is told the time (ns); if it returns false the run stops.
     pub fn run(&mut self, mut each_sample: impl FnMut(u64) -> bool) -> bool {
-        if self.spec.warmup_ns > 0 {
-            if !self.run_to(self.spec.warmup_ns - 1, &mut each_sample) {
+        self.advance(self.spec.duration_ns, &mut each_sample)
+    }
+
+    /// [`World::run_to`]; if the warm-up ends on the way, what is measured begins there.
+    pub fn advance(&mut self, end: u64, each_sample: &mut impl FnMut(u64) -> bool) -> bool {
+        if !self.measures && end >= self.spec.warmup_ns {
+            if !self.run_to(self.spec.warmup_ns - 1, each_sample) {
                 return false;
             }
             self.window_begins();
         }
-        self.run_to(self.spec.duration_ns, &mut each_sample)
+        self.run_to(end, each_sample)
     }
 
-    /// The warm-up is over.
-    pub fn window_begins(&mut self) {
+    fn window_begins(&mut self) {
+        self.measures = true;
         self.net.waits.iter_mut().for_each(FlowSojourn::window_begins);
         self.net.flows.iter_mut().for_each(Flow::window_begins);
         self.ports.iter_mut().for_each(Port::window_begins);
@@ -501,8 +521,11 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
         self.tell();
     }
 
-    /// Closes the books. Fails if a packet or byte was lost or made up on the way.
+    /// Closes the books. Fails if a packet or byte was lost or made up on the way, or a congestion control cannot go on.
     pub fn finish(mut self) -> Result<results::Run, Error> {
+        if let Some(fault) = self.fault() {
+            return Err(Error::Control(fault.to_string()));
+        }
         for f in 0..self.net.flows.len() as u32 {
             self.settle(f, self.spec.duration_ns);
         }
@@ -519,7 +542,9 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             world.run(|_| true);
             world.traffic
         });
-        Ok(measured(&spec, &mut ports, &mut net, &mut traffic, sampler.series, idle.as_ref()))
+        let mut run = measured(&spec, &mut ports, &mut net, &mut traffic, sampler.series, idle.as_ref());
+        recover(&spec, &mut run);
+        Ok(run)
     }
 
     /// Works through what is due at a flow's hosts until `now`.
