@@ -7,7 +7,7 @@ use queuewright_results::events::{
     CongestionState, Metrics, Observer, QueueAction, QueueEvent, SenderAction, SenderEvent,
 };
 use queuewright_scenario::RunSpec;
-use queuewright_scenario::packet::{MSS, QUIC_DATAGRAM_BYTES, QUIC_PAYLOAD_BYTES};
+use queuewright_scenario::packet::{MSS, QUIC_DATAGRAM_BYTES, QUIC_PAYLOAD_BYTES, pieces};
 use queuewright_scenario::spec::{Stack, Traffic};
 use serde_json::{Map, Value, json};
 use std::fs::{self, File};
@@ -99,8 +99,8 @@ struct Transport {
     /// Bytes that a window counts for a packet, and those of the stream in it.
     datagram_bytes: u32,
     payload_bytes: u32,
-    /// The last segment of a finite flow, and its bytes of the stream.
-    last: Option<(u32, u32)>,
+    /// Segments of a finite flow, and the bytes of the last of them.
+    size: Option<(u32, u32)>,
 }
 
 #[derive(Debug)]
@@ -170,11 +170,8 @@ impl RunLog {
             let quic = *stack == Stack::Quic;
             let (datagram_bytes, payload_bytes) =
                 if quic { (QUIC_DATAGRAM_BYTES, QUIC_PAYLOAD_BYTES) } else { (MSS, MSS) };
-            let last = size_bytes.map(|bytes| {
-                let segments = bytes.div_ceil(payload_bytes.into()).max(1);
-                (segments as u32 - 1, (bytes - (segments - 1) * u64::from(payload_bytes)) as u32)
-            });
-            let transport = Transport { quic, datagram_bytes, payload_bytes, last };
+            let size = size_bytes.map(|bytes| pieces(bytes, payload_bytes));
+            let transport = Transport { quic, datagram_bytes, payload_bytes, size };
             let kind = if quic { "QUIC" } else { "TCP" };
             let group = &spec.groups[flow.group as usize].name;
             let title = format!("{run}: flow {i} of {group}, {} over {kind}", cca.name());
@@ -286,8 +283,8 @@ impl Transport {
         let at = event.at_ns;
         match event.what {
             SenderAction::Sent { number, segment, again: _, probe } => {
-                let stream = match self.last {
-                    Some((last, bytes)) if last == segment => bytes,
+                let stream = match self.size {
+                    Some((segments, last_bytes)) if segment + 1 == segments => last_bytes,
                     _ => self.payload_bytes,
                 };
                 let headers = self.datagram_bytes - self.payload_bytes;

@@ -10,6 +10,15 @@ pub const TCP_HEADER_BYTES: u32 = 20 + 20 + 12;
 pub const UDP_HEADER_BYTES: u32 = 20 + 8;
 /// Payload of a full TCP segment.
 pub const MSS: u32 = FULL_BYTES - TCP_HEADER_BYTES;
+/// So many bytes in pieces of `full`: how many there are, and the bytes of the last.
+pub fn pieces(bytes: u64, full: u32) -> (u32, u32) {
+    let pieces = u32::try_from(bytes.div_ceil(full.into())).unwrap_or(u32::MAX - 1);
+    match bytes % u64::from(full) {
+        0 => (pieces, full),
+        rest => (pieces, rest as u32),
+    }
+}
+
 /// Of which sizes of transfers are made up.
 pub(crate) const SEGMENT_BYTES: u64 = MSS as u64;
 /// IP length of a SYN with Linux's options.

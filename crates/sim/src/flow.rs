@@ -20,7 +20,7 @@ use queuewright_results::events::SenderAction;
 use queuewright_scenario::Gaps;
 use queuewright_scenario::packet::{
     FULL_BYTES, MSS, QUIC_ACK_BYTES, QUIC_HEADER_BYTES, QUIC_INITIAL_BYTES, QUIC_PAYLOAD_BYTES, SYN_BYTES,
-    TCP_HEADER_BYTES, UDP_HEADER_BYTES,
+    TCP_HEADER_BYTES, UDP_HEADER_BYTES, pieces,
 };
 use queuewright_scenario::spec::{FlowSpec, RunSpec, Stack, Traffic};
 use rand_pcg::Pcg32;
@@ -32,13 +32,9 @@ pub const NOWHERE: u32 = u32::MAX;
 /// 2^32, as fractions of a ns are kept.
 const Q32: f64 = (1u64 << 32) as f64;
 
-/// Segments of so much payload, and the payload of the last of them (bytes).
+/// TCP's segments of so much payload, and the payload of the last of them (bytes).
 pub fn segments_of(bytes: u64) -> (u32, u32) {
-    let segments = u32::try_from(bytes.div_ceil(MSS.into())).unwrap_or(u32::MAX - 1);
-    match bytes % u64::from(MSS) {
-        0 => (segments, MSS),
-        rest => (segments, rest as u32),
-    }
+    pieces(bytes, MSS)
 }
 
 /// Is this the group of connections that are opened for a byte?
@@ -202,7 +198,7 @@ impl Flow {
                 stack: Stack::Quic,
                 client: _,
             } => {
-                let size = size_bytes.map(quic::segments_of);
+                let size = size_bytes.map(|bytes| pieces(bytes, QUIC_PAYLOAD_BYTES));
                 let setup = quic::Setup {
                     cca,
                     segments: size.map(|s| s.0),

@@ -45,15 +45,6 @@ pub struct Ends {
     out: Vec<Outgoing>,
 }
 
-/// Segments of so much payload, and the payload of the last of them (bytes).
-pub fn segments_of(bytes: u64) -> (u32, u32) {
-    let segments = u32::try_from(bytes.div_ceil(QUIC_PAYLOAD_BYTES.into())).unwrap_or(u32::MAX - 1);
-    match bytes % u64::from(QUIC_PAYLOAD_BYTES) {
-        0 => (segments, QUIC_PAYLOAD_BYTES),
-        rest => (segments, rest as u32),
-    }
-}
-
 impl Ends {
     /// The ends of a connection that is not yet open; `size`: segments and the payload of the last of them; none: without end.
     pub fn new(setup: Setup, size: Option<(u32, u32)>) -> Ends {
