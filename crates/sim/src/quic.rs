@@ -34,8 +34,6 @@ pub struct Ends {
     pub segments: u32,
     /// Payload of the last of them (bytes).
     pub last_bytes: u32,
-    /// The first segment has not arrived, and that is to be told.
-    awaits_first: bool,
     /// Acknowledgements on their way, and the number of the first.
     frames: VecDeque<AckFrame>,
     first_frame: u32,
@@ -53,7 +51,6 @@ impl Ends {
             receiver: Receiver::new(setup.ecn),
             segments: size.map_or(u32::MAX, |s| s.0),
             last_bytes: size.map_or(QUIC_PAYLOAD_BYTES, |s| s.1),
-            awaits_first: size.is_some(),
             frames: VecDeque::new(),
             first_frame: 0,
             access_free_ns: 0,

@@ -128,8 +128,8 @@ impl Flow {
         let short = if finished { QUIC_PAYLOAD_BYTES - ends.last_bytes } else { 0 };
         let bytes = u64::from(after - before) * u64::from(QUIC_PAYLOAD_BYTES) - u64::from(short);
         self.reverse.delivered(at, bytes);
-        if std::mem::take(&mut ends.awaits_first) {
-            self.first_ns = Some(at);
+        if ends.segments != u32::MAX {
+            self.first_ns.get_or_insert(at);
         }
         if finished {
             self.finished_ns = Some(at);

@@ -145,6 +145,11 @@ pub struct Sender {
     pub log: Option<Box<SenderLog>>,
 }
 
+/// A time that is known, in us: 0 would say that it is not.
+fn us(ns: u64) -> u32 {
+    u32::try_from(ns / 1000).unwrap_or(u32::MAX).max(1)
+}
+
 impl Sender {
     /// A sender whose handshake has not begun.
     pub fn new(s: Setup) -> Sender {
@@ -332,7 +337,6 @@ impl Sender {
 
     /// The connection's round-trip times, us.
     fn tell_rtt(&mut self) {
-        let us = |ns: u64| u32::try_from(ns / 1000).unwrap_or(u32::MAX).max(1);
         self.conn.srtt_us = us(self.rtt.smoothed_ns).saturating_mul(8);
         if self.rtt.min_ns != u64::MAX {
             self.conn.min_rtt_us = us(self.rtt.min_ns);
@@ -398,10 +402,7 @@ impl Sender {
             RateSample { prior_in_flight: self.conn.packets_out, rtt_us: -1, ..RateSample::default() };
         let mut acked = 0;
         for number in fresh.iter().flat_map(|r| r.0..r.1) {
-            let packet = &mut self.sent[(number - self.base) as usize];
-            packet.fate = Fate::Acked;
-            let segment = packet.segment;
-            self.acked.add(segment);
+            self.arrived(number);
             acked += 1;
         }
         self.conn.packets_out -= acked;
@@ -414,7 +415,7 @@ impl Sender {
         if largest == newest {
             self.rtt.sample(now, now - last.at, frame.delay_ns);
             self.tell_rtt();
-            rtt_us = u32::try_from(self.rtt.latest_ns / 1000).unwrap_or(u32::MAX).max(1);
+            rtt_us = us(self.rtt.latest_ns);
             rs.rtt_us = rtt_us.into();
         }
         if let Some(ce) = frame.ce.filter(|ce| *ce > self.ce) {
@@ -444,6 +445,14 @@ impl Sender {
         self.set_timer();
     }
 
+    /// A packet is acknowledged, and with it what it carries.
+    fn arrived(&mut self, number: u32) {
+        let packet = &mut self.sent[(number - self.base) as usize];
+        packet.fate = Fate::Acked;
+        let segment = packet.segment;
+        self.acked.add(segment);
+    }
+
     /// The first packet number in flight is what a congestion control takes for the first segment that is not acknowledged.
     fn tell_oldest(&mut self) {
         self.conn.snd_una = self.in_flight.first().unwrap_or(self.conn.snd_nxt);
@@ -454,15 +463,12 @@ impl Sender {
         if self.lost.is_empty() {
             return;
         }
-        let arrived = |number: u32| frame.ranges().iter().any(|r| r.0 <= number && number < r.1);
+        let told = |number: u32| frame.ranges().iter().any(|r| r.0 <= number && number < r.1);
         let mut lost = std::mem::take(&mut self.lost);
         lost.retain(|&number| {
-            let late = arrived(number);
+            let late = told(number);
             if late {
-                let packet = &mut self.sent[(number - self.base) as usize];
-                packet.fate = Fate::Acked;
-                let segment = packet.segment;
-                self.acked.add(segment);
+                self.arrived(number);
             }
             !late
         });
@@ -602,21 +608,18 @@ impl Sender {
         if let Some(segment) = self.next_to_send(now) {
             return Some(segment);
         }
-        let numbers = self.in_flight.get().iter().flat_map(|r| r.0..r.1);
-        let mut found = None;
-        for number in numbers {
+        let mut numbers = self.in_flight.get().iter().flat_map(|r| r.0..r.1);
+        let oldest = numbers.find(|&number| {
             let packet = self.packet(number);
-            if !packet.probed && !self.acked.has(packet.segment) {
-                found = Some((number, packet.segment));
-                break;
-            }
-        }
-        match found {
+            !packet.probed && !self.acked.has(packet.segment)
+        });
+        match oldest {
             // What the first probe carries the second does not.
-            Some((number, _)) if other && self.packet(number).at == now => None,
-            Some((number, segment)) => {
-                self.sent[(number - self.base) as usize].probed = true;
-                Some(segment)
+            Some(number) if other && self.packet(number).at == now => None,
+            Some(number) => {
+                let packet = &mut self.sent[(number - self.base) as usize];
+                packet.probed = true;
+                Some(packet.segment)
             }
             None if other => None,
             None => self.in_flight.get().last().map(|r| self.packet(r.1 - 1).segment),
