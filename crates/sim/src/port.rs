@@ -23,6 +23,12 @@ pub fn dropped_of(ports: &[Port], index: u32) -> u64 {
     ports.iter().map(|p| u64::from(p.dropped_of(index))).sum()
 }
 
+/// Is a packet an acknowledgement on its way back? By how many ports each flow's packets cross before those.
+#[inline]
+fn returns(forward_hops: &[u32], p: &Packet) -> bool {
+    forward_hops.get(p.flow as usize).is_some_and(|hops| u32::from(p.hop) > *hops)
+}
+
 /// Tells the ports on a flow's way what its packets say there; its acknowledgements come from the host that they went to. A port that
 /// washes leaves no DSCP to those behind it.
 pub fn tell_headers(ports: &mut [Port], index: u32, flow: &FlowSpec) {
@@ -359,21 +365,20 @@ impl Port {
             watch.lose(now, p, reason);
         }
         let flow = p.flow as usize;
-        let comes_back =
-            self.forward_hops.get(flow).is_some_and(|forward_hops| u32::from(p.hop) > *forward_hops);
+        let returns = returns(&self.forward_hops, p);
         if p.flags & flag::UDP != 0 {
             self.lost_datagrams.push((p.flow, p.number(), now));
         }
         let is_probe = self.probes.get(flow).copied().unwrap_or(false);
-        if now >= self.warmup_ns && !comes_back && !is_probe {
+        if now >= self.warmup_ns && !returns && !is_probe {
             self.events.drop(now, p.flow);
         }
-        let drops = if comes_back { &mut self.ack_drops } else { &mut self.drops };
+        let drops = if returns { &mut self.ack_drops } else { &mut self.drops };
         if let Some(n) = drops.get_mut(flow) {
             *n += 1;
         }
         if let Some(log) = &mut self.log {
-            log.drops(now, p, comes_back, &self.queue, reason);
+            log.drops(now, p, returns, &self.queue, reason);
         }
     }
 
@@ -646,9 +651,7 @@ impl Port {
     #[inline(never)]
     fn log_move(&mut self, now: u64, what: QueueAction, p: &Packet) {
         if let Some(log) = &mut self.log {
-            let hops = self.forward_hops.get(p.flow as usize);
-            let returns = hops.is_some_and(|hops| u32::from(p.hop) > *hops);
-            log.moves(now, what, p, returns, &self.queue);
+            log.moves(now, what, p, returns(&self.forward_hops, p), &self.queue);
         }
     }
 
