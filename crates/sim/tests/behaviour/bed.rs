@@ -1,5 +1,6 @@
 //! Runs scenarios from their text.
 
+use proptest::prelude::*;
 use queuewright_cca::Kind;
 use queuewright_results::Run;
 use queuewright_scenario::{RunSpec, Scenario};
@@ -63,4 +64,21 @@ pub fn marks(run: &Run) -> u64 {
 pub fn close(what: &str, got: f64, want: f64, share: f64, slack: f64) {
     let off = (got - want).abs();
     assert!(off <= (share * want.abs()).max(slack), "{what}: {got}, expected {want} (off by {off})");
+}
+
+/// Runs a scenario whose flows all begin with it and have so many bytes: each has them all once, and not sooner than the link's rate and the path's
+/// round-trip time allow.
+pub fn all_complete(toml: &str, rtt_ms: u32, kbit: u32, size: u32) -> Result<(), TestCaseError> {
+    // The handshake's round trip, half of one for the last byte, and the bytes themselves.
+    let least = 1.5 * f64::from(rtt_ms) / 1e3 + f64::from(size) * 8.0 / (f64::from(kbit) * 1e3);
+    for r in runs(toml) {
+        for f in &r.flows {
+            let Some(fct) = f.fct_s else {
+                return Err(TestCaseError::fail(format!("a flow never completed: {f:?}\n{toml}")));
+            };
+            prop_assert!(fct >= least, "{fct} < {least}\n{toml}");
+            prop_assert!((f.goodput_bps * fct / 8.0 - f64::from(size)).abs() < 1.0, "{f:?}");
+        }
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Losing packets and getting over it: fast recovery, tail loss probes, timeouts, outages.
 
-use crate::bed::{drops, every_cca, mean, one, runs, series};
+use crate::bed::{all_complete, drops, every_cca, mean, one, series};
 use proptest::prelude::*;
 
 /// An outage from 3 s on; one flow.
@@ -154,17 +154,6 @@ proptest! {
              [queue]\ndisciplines = [\"{discipline}\"]\n\
              [run]\nduration = \"400s\"\nwarmup = \"0s\"\nseeds = {seed}\nstack = \"{stack}\"\nsample = \"1s\"\n"
         );
-        for r in runs(&toml) {
-            for f in &r.flows {
-                let Some(fct) = f.fct_s else {
-                    return Err(TestCaseError::fail(format!("a flow never completed: {f:?}\n{toml}")));
-                };
-                // The handshake's round trip, half of one for the last byte, and the bytes themselves.
-                let least = 1.5 * f64::from(rtt_ms) / 1e3 + f64::from(size) * 8.0 / (f64::from(kbit) * 1e3);
-                prop_assert!(fct >= least, "{fct} < {least}\n{toml}");
-                // Each flow delivers its size, all of it once.
-                prop_assert!((f.goodput_bps * fct / 8.0 - f64::from(size)).abs() < 1.0, "{f:?}");
-            }
-        }
+        all_complete(&toml, rtt_ms, kbit, size)?;
     }
 }

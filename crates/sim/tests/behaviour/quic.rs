@@ -1,6 +1,6 @@
 //! `stack = "quic"`: loss recovery, acknowledgements and bytes as RFC 9000 and RFC 9002 have them, seen from outside.
 
-use crate::bed::{close, drops, every_cca, marks, one, runs};
+use crate::bed::{all_complete, close, drops, every_cca, marks, one};
 use proptest::prelude::*;
 use std::fmt::Write;
 
@@ -260,15 +260,6 @@ proptest! {
              [queue]\ndisciplines = [\"{discipline}\"]\n\
              [run]\nduration = \"400s\"\nwarmup = \"0s\"\nseeds = {seed}\nsample = \"1s\"\n"
         );
-        for r in runs(&toml) {
-            for f in &r.flows {
-                let Some(fct) = f.fct_s else {
-                    return Err(TestCaseError::fail(format!("a flow never completed: {f:?}\n{toml}")));
-                };
-                let least = 1.5 * f64::from(rtt_ms) / 1e3 + f64::from(size) * 8.0 / (f64::from(kbit) * 1e3);
-                prop_assert!(fct >= least, "{fct} < {least}\n{toml}");
-                prop_assert!((f.goodput_bps * fct / 8.0 - f64::from(size)).abs() < 1.0, "{f:?}");
-            }
-        }
+        all_complete(&toml, rtt_ms, kbit, size)?;
     }
 }
