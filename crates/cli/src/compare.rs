@@ -54,14 +54,14 @@ pub fn compare(
     // Of each pair what has come before the other: the measures of the one without, and the run.
     let mut lone: BTreeMap<usize, BTreeMap<String, f64>> = BTreeMap::new();
     let mut waiting: BTreeMap<usize, Run> = BTreeMap::new();
-    let observe = |i: usize| match &logs {
-        Some(logs) => {
-            let log = logs.log(&all[i]).map_err(|e| format!("--qlog: {e}"))?;
-            Ok(Box::new(log) as Box<dyn Observer>)
+    let observe = logs.as_ref().map(|logs| {
+        let all = &all;
+        move |i: usize| match logs.log(&all[i]) {
+            Ok(log) => Ok(Box::new(log) as Box<dyn Observer>),
+            Err(e) => Err(format!("--qlog: {e}")),
         }
-        None => Err("no log was asked for".into()),
-    };
-    let observers: Option<&Observers<'_>> = logs.as_ref().map(|_| &observe as _);
+    });
+    let observers = observe.as_ref().map(|observe| observe as &Observers<'_>);
     engine.run_all_observed(&all, jobs, &stop, observers, |i, step| {
         let error = match step {
             ItemEvent::At(at) => return progress.at(i, at),
