@@ -4,7 +4,10 @@
 //! same results on any machine. The way of a packet: `sender` → access link
 //! (`flow`) → `port` (`queues`, discipline, `link`) → `forward_path` → `receiver` → ACK → `sender`;
 //! `world` serves the ports, `net` moves it on between them, `hosts` within a flow, `wheel` holds what is still to happen at
-//! ports, `measure` watches.
+//! ports, `measure` watches. `quic` has both ends of QUIC's connections, in the place of `sender` and `receiver`.
+//!
+//! Who wants to know more than results say looks on: `log` tells an observer what senders and queues do, `watch` a page what becomes of each
+//! packet at a port. `step` and `playback` run to a time and no further.
 //!
 //! # A congestion control of your own
 //!
