@@ -32,7 +32,7 @@ pub struct Setup {
     pub ecn: bool,
     /// They say ECT(1), not ECT(0).
     pub l4s: bool,
-    /// How much later a packet is sent that is acknowledged before one that is then lost: [`PACKET_THRESHOLD`](super::constants::PACKET_THRESHOLD).
+    /// A packet is lost once one that was sent so many later is acknowledged: [`PACKET_THRESHOLD`](super::constants::PACKET_THRESHOLD), but in tests.
     pub packet_threshold: u32,
     /// Application stops writing (ns); `u64::MAX`: never.
     pub stop_ns: u64,
@@ -77,7 +77,7 @@ pub struct Sent {
     lost: u32,
     pub(super) tx_in_flight: u32,
     pub(super) app_limited: bool,
-    /// The largest number that was acknowledged when it went: its receiver learns so that this acknowledgement has arrived.
+    /// The largest number that was acknowledged when it went. By that its receiver knows which acknowledgement has arrived.
     heard: u32,
 }
 
@@ -105,8 +105,8 @@ pub struct Sender {
     last_sent_at: u64,
     pto_count: u32,
     timer_at: u64,
-    /// Numbers that an acknowledgement newly acknowledges, or that are newly lost; reused.
-    pub(super) fresh: Vec<(u32, u32)>,
+    /// Numbers that an acknowledgement newly acknowledges; reused.
+    fresh: Vec<(u32, u32)>,
 
     // The stream.
     end: u32,
@@ -120,6 +120,7 @@ pub struct Sender {
     packet_threshold: u32,
 
     // Congestion.
+    /// When the last recovery period began (ns).
     pub(super) recovery_start: Option<u64>,
     /// CE count told so far.
     ce: u32,
@@ -131,8 +132,10 @@ pub struct Sender {
     resume_at: u64,
 
     established: bool,
+    /// When the handshake was last sent (ns), and how often it was.
     handshake_at: u64,
     handshakes: u32,
+    /// See [`Setup::rate`].
     rate: u64,
 
     measure_from_ns: u64,
