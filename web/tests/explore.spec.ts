@@ -42,13 +42,19 @@ test("the page with a scenario in it, and nothing else", async ({ page }) => {
       expect((await page.request.get(address + path)).status(), path).toBe(status);
     }
     expect((await page.request.post(address)).status()).toBe(405);
-    const raw = await new Promise<string>((done) => {
-      const socket = connect(Number(new URL(address).port), "127.0.0.1", () => socket.write("GET /../Cargo.toml HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
-      let said = "";
-      socket.on("data", (data: Buffer) => (said += data.toString()));
-      socket.on("close", () => done(said));
-    });
-    expect(raw).toMatch(/^HTTP\/1\.1 404 /);
+    const host = new URL(address).host;
+    const raw = (path: string, by: string): Promise<string> =>
+      new Promise((done) => {
+        const socket = connect(Number(new URL(address).port), "127.0.0.1", () =>
+          socket.write(`GET ${path} HTTP/1.1\r\nHost: ${by}\r\nConnection: close\r\n\r\n`),
+        );
+        let said = "";
+        socket.on("data", (data: Buffer) => (said += data.toString()));
+        socket.on("close", () => done(said));
+      });
+    expect(await raw("/../Cargo.toml", host)).toMatch(/^HTTP\/1\.1 404 /);
+    // By another name, as a page of elsewhere has it, nothing.
+    expect(await raw("/", "elsewhere.example")).toMatch(/^HTTP\/1\.1 421 /);
   } finally {
     child.kill();
   }

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::server::conn::http1;
@@ -36,6 +36,8 @@ const REQUEST_WITHIN: Duration = Duration::from_secs(10);
 const DONE_WITHIN: Duration = Duration::from_secs(120);
 /// Connections at a time.
 const CONNECTIONS: usize = 128;
+/// This machine in an address of the page.
+const NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 /// The page asks nobody for anything; its simulator is WebAssembly in a worker that it has itself.
 const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval' blob:; worker-src blob: data:; \
     style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self' data: blob:; base-uri 'none'; \
@@ -119,7 +121,11 @@ impl Site {
         Ok(())
     }
 
-    fn answer(&self, request: &Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::http::Error> {
+    fn answer(
+        &self,
+        port: u16,
+        request: &Request<Incoming>,
+    ) -> Result<Response<Full<Bytes>>, hyper::http::Error> {
         let of = Response::builder()
             .header(CONTENT_SECURITY_POLICY, POLICY)
             .header(X_CONTENT_TYPE_OPTIONS, "nosniff")
@@ -127,6 +133,10 @@ impl Site {
             // Another version may be served at the same address tomorrow.
             .header(CACHE_CONTROL, "no-store");
         let plain = "text/plain; charset=utf-8";
+        if !is_for(port, request) {
+            let of = of.status(StatusCode::MISDIRECTED_REQUEST).header(CONTENT_TYPE, plain);
+            return of.body(format!("the explorer is at http://{}:{port}/\n", NAMES[0]).into());
+        }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let of = of.status(StatusCode::METHOD_NOT_ALLOWED).header(ALLOW, "GET, HEAD");
             return of.header(CONTENT_TYPE, plain).body("GET only\n".into());
@@ -142,6 +152,19 @@ impl Site {
             }
         }
     }
+}
+
+/// Does it name this machine, and this port? A page of elsewhere may have a name that leads here (DNS rebinding): the browser lets it
+/// read what is answered, and asks by that name.
+fn is_for(port: u16, request: &Request<Incoming>) -> bool {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let Ok(host) = host.to_str() else { return false };
+    NAMES.iter().any(|name| {
+        // Nobody writes the port that HTTP has by itself.
+        host.eq_ignore_ascii_case(&format!("{name}:{port}"))
+            || (port == 80 && host.eq_ignore_ascii_case(name))
+    })
 }
 
 /// Of files that the page is made of; none: it is none of them.
@@ -160,6 +183,7 @@ fn content_type(name: &str) -> Option<&'static str> {
 /// Answers until the process ends.
 fn serve(listener: TcpListener, site: Site) -> io::Result<Infallible> {
     listener.set_nonblocking(true)?;
+    let port = listener.local_addr()?.port();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let site = Arc::new(site);
     runtime.block_on(async {
@@ -183,7 +207,7 @@ fn serve(listener: TcpListener, site: Site) -> io::Result<Infallible> {
                     .max_buf_size(16 << 10)
                     .serve_connection(
                         TokioIo::new(client),
-                        service_fn(|request| std::future::ready(site.answer(&request))),
+                        service_fn(|request| std::future::ready(site.answer(port, &request))),
                     );
                 // Whoever hangs up early has no use for an answer.
                 let _ = timeout(DONE_WITHIN, served).await;

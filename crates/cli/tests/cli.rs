@@ -559,14 +559,15 @@ fn the_explorer_is_found_and_served() {
     std::io::BufRead::read_line(&mut std::io::BufReader::new(said), &mut address).expect("a line");
     let at = address.trim().strip_prefix("http://").and_then(|at| at.strip_suffix('/')).expect("an address");
     assert!(at.starts_with("127.0.0.1:"), "{at}");
-    let ask = |request: &str| {
+    let ask_with = |headers: &str, request: &str| {
         use std::io::{Read, Write};
         let mut client = std::net::TcpStream::connect(at).expect("it listens");
-        write!(client, "{request} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").expect("sent");
+        write!(client, "{request} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").expect("sent");
         let mut answer = String::new();
         client.read_to_string(&mut answer).expect("text");
         answer
     };
+    let ask = |request: &str| ask_with(&format!("Host: {at}\r\n"), request);
     assert!(ask("GET /index.html").ends_with("\r\n\r\nthe page"));
     let script = ask("GET /assets/a.js");
     assert!(
@@ -579,6 +580,30 @@ fn the_explorer_is_found_and_served() {
         assert!(ask(other).starts_with("HTTP/1.1 404 "), "{other}");
     }
     assert!(ask("POST /index.html").starts_with("HTTP/1.1 405 "));
+    // A page of elsewhere whose name leads here asks by that name: it does not get to know the scenario.
+    let port = at.rsplit_once(':').expect("a port").1;
+    for name in ["localhost", "LocalHost", "[::1]"] {
+        assert!(
+            ask_with(&format!("Host: {name}:{port}\r\n"), "GET /").starts_with("HTTP/1.1 302 "),
+            "{name}"
+        );
+    }
+    for headers in [
+        String::new(),
+        "Host:\r\n".into(),
+        "Host: localhost\r\n".into(),
+        "Host: 127.0.0.1:1\r\n".into(),
+        format!("Host: elsewhere.example:{port}\r\n"),
+        format!("Host: 127.0.0.1.elsewhere.example:{port}\r\n"),
+        format!("Host: elsewhere.example@{at}\r\n"),
+        format!("Host: {at}\r\nHost: elsewhere.example\r\n"),
+    ] {
+        for request in ["GET /", "GET /index.html"] {
+            let answer = ask_with(&headers, request);
+            assert!(answer.starts_with("HTTP/1.1 421 "), "{headers}: {answer}");
+            assert!(!answer.contains("location") && !answer.contains("the page"), "{headers}: {answer}");
+        }
+    }
 }
 
 /// What the Python package does is refused in one line that says where it is.
