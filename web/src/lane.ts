@@ -89,14 +89,15 @@ export class Lane extends Desk {
   async begin(toml: string, run: number, at: number, keep: boolean): Promise<void> {
     const before = keep && this.series.time.length > 1 ? this.series : undefined;
     const job = ++this.job;
+    // At once: what the run before came to is not this one's.
+    this.run = run;
+    this.finished = undefined;
+    this.failed = "";
+    this.reached = this.sent = this.busy_ms = 0;
     await this.json({ do: "load", text: toml, name: "scenario.toml" });
     if (job !== this.job) return;
     this.before = before;
     this.series = none();
-    this.finished = undefined;
-    this.failed = "";
-    this.reached = this.sent = this.busy_ms = 0;
-    this.run = run;
     this.send({ kind: "whole", job, run });
     this.watch(at);
   }
