@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Theme } from "./theme.ts";
-import { figures } from "./picture.ts";
+import { figures } from "./words.ts";
 
 export interface Line {
   label: string;

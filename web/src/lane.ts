@@ -68,8 +68,6 @@ export class Lane extends Desk {
   failed = "";
   /** Virtual time that the whole run has reached, ns. */
   reached = 0;
-  sent = 0;
-  busy_ms = 0;
   readonly packets = new Packets();
   label = "";
   /** The discipline's name in the registry. */
@@ -93,7 +91,7 @@ export class Lane extends Desk {
     this.run = run;
     this.finished = undefined;
     this.failed = "";
-    this.reached = this.sent = this.busy_ms = 0;
+    this.reached = 0;
     await this.json({ do: "load", text: toml, name: "scenario.toml" });
     if (job !== this.job) return;
     this.before = before;
@@ -106,7 +104,7 @@ export class Lane extends Desk {
   watch(from: number): void {
     this.packets.clear(from);
     this.#watching = false;
-    this.send({ kind: "watch", job: this.job, run: this.run, port: 0, from_ns: from });
+    this.send({ kind: "watch", job: this.job, run: this.run, from_ns: from });
   }
 
   /** Sees to it that packets are known around a time, and ahead of it. */
@@ -135,8 +133,6 @@ export class Lane extends Desk {
       case "series":
         this.#append(new Float64Array(message.rows));
         this.reached = message.now_ns;
-        this.sent = message.packets;
-        this.busy_ms = message.busy_ms;
         break;
       case "finished":
         this.finished = message.finished;

@@ -4,10 +4,10 @@ import { playheads } from "./chart.tsx";
 import { CALM_MS } from "./hooks.ts";
 import type { Lane, Series } from "./lane.ts";
 import { type Model, SPEEDS } from "./model.ts";
-import { figures, Picture } from "./picture.ts";
+import { Picture } from "./picture.ts";
 import { FATE } from "./simulator.ts";
 import { flowColour, type Theme, theme } from "./theme.ts";
-import { seconds, speedInWords } from "./words.ts";
+import { figures, seconds, speedInWords } from "./words.ts";
 
 export function Bar({ model }: { model: Model }) {
   const { told } = model;
@@ -105,9 +105,9 @@ export function Lanes({ model, theme: of }: { model: Model; theme: Theme }) {
                   ))}
                 </optgroup>
                 <optgroup label="Others">
-                  {told.choices
-                    .filter((name) => !told.disciplines.includes(name))
-                    .map((name) => (
+                  {model.catalogue.disciplines
+                    .filter(({ name }) => !told.disciplines.includes(name))
+                    .map(({ name }) => (
                       <option key={name} value={name}>
                         {name}
                       </option>
@@ -143,8 +143,7 @@ export function Lanes({ model, theme: of }: { model: Model; theme: Theme }) {
 }
 
 function Progress({ lane, end }: { lane: Lane; end: number }) {
-  if (lane.failed) return null;
-  if (lane.finished) return null;
+  if (lane.failed || lane.finished) return null;
   return <progress aria-label={`How much of ${lane.label} is known`} max={end} value={lane.reached} />;
 }
 

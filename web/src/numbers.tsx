@@ -3,10 +3,9 @@ import { useState } from "preact/hooks";
 import { Chart, type Line } from "./chart.tsx";
 import type { Lane, Series } from "./lane.ts";
 import type { Model } from "./model.ts";
-import { figures } from "./picture.ts";
 import type { Measure } from "./simulator.ts";
 import { flowColour, type Theme } from "./theme.ts";
-import { plain } from "./words.ts";
+import { figures, plain } from "./words.ts";
 
 export function Measures({ model }: { model: Model }) {
   const done = model.lanes.map((lane) => lane.finished);

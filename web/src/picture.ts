@@ -3,6 +3,7 @@ import type { Lane } from "./lane.ts";
 import type { Model } from "./model.ts";
 import { FATE } from "./simulator.ts";
 import { flowColour, type Theme } from "./theme.ts";
+import { figures } from "./words.ts";
 
 /** So many flows have a sender of their own in the picture; others share the last place. */
 const SENDERS = 10;
@@ -197,14 +198,4 @@ function dot(g: CanvasRenderingContext2D, x: number, y: number, r: number, colou
   g.beginPath();
   g.arc(x, y, r, 0, 2 * Math.PI);
   g.fill();
-}
-
-/** Three figures of a number. */
-export function figures(value: number): string {
-  if (!Number.isFinite(value)) return "–";
-  const size = Math.abs(value);
-  if (size >= 100 || value === 0) return value.toFixed(0);
-  if (size >= 10) return value.toFixed(1);
-  if (size >= 0.01) return value.toFixed(2);
-  return value.toPrecision(2);
 }

@@ -3,7 +3,6 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Model } from "./model.ts";
 import { theme } from "./theme.ts";
-import { bits } from "./words.ts";
 
 export function Share({ model }: { model: Model }) {
   const { told } = model;
@@ -25,7 +24,7 @@ export function Share({ model }: { model: Model }) {
       say("The link stands in the address bar.");
     }
   };
-  const rate = told.ports[0]?.steps.at(-1)?.[1];
+  const rate = told.ports[0]?.rate;
   return (
     <section aria-label="Take it with you">
       <h2>Take it with you</h2>
@@ -53,7 +52,7 @@ export function Share({ model }: { model: Model }) {
         <Command text={`queuewright run ${name} --engine linux`} />
         {model.lanes.map((lane, i) => {
           const words = model.runOf(lane)?.words ?? lane.discipline;
-          return <AttachCommand key={i} label={lane.label} text={`queuewright attach eth0 ${words}${rate ? ` --rate ${bits(rate)}` : ""}`} />;
+          return <AttachCommand key={i} label={lane.label} text={`queuewright attach eth0 ${words}${rate ? ` --rate ${rate}` : ""}`} />;
         })}
       </dl>
     </section>

@@ -14,7 +14,6 @@ export type Request =
   | { do: "series"; player: number }
   | { do: "packets"; player: number }
   | { do: "finish"; player: number }
-  | { do: "close"; player: number }
   | { do: "results" }
   | { do: "answer"; results: string[] };
 
@@ -33,11 +32,8 @@ export interface Knob {
 
 export interface Port {
   name: string;
-  /** From when on (ns) and how fast (bit/s). */
-  steps: [number, number][];
-  delay_ns: number;
-  limit_bytes: number;
-  limit_packets: number;
+  /** As a file has it: of a schedule the last, of a trace the mean; null: an outage. */
+  rate: string | null;
 }
 
 /** One run of a scenario. */
@@ -45,7 +41,6 @@ export interface RunTold {
   label: string;
   name: string;
   words: string;
-  seed: number;
   too_large: string | null;
 }
 
@@ -62,11 +57,9 @@ export interface Told {
   disciplines: string[];
   runs: RunTold[];
   ports: Port[];
-  groups: { name: string; cca: string }[];
-  flows: { group: number; rtt_ns: number }[];
-  series_flows: number[];
+  groups: { name: string }[];
+  flows: { group: number }[];
   knobs: Knob[];
-  choices: string[];
 }
 
 export interface Column {
@@ -76,7 +69,6 @@ export interface Column {
 
 export interface Step {
   now_ns: number;
-  packets: number;
   over: boolean;
 }
 
@@ -88,15 +80,8 @@ export interface Measure {
   value: number;
 }
 
-export interface Group {
-  name: string;
-  cca: string;
-  goodput_bps: number | null;
-}
-
 export interface Finished {
   measures: Measure[];
-  groups: Group[];
 }
 
 /** What has become of a packet: `Fate` of the simulator. */

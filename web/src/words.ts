@@ -17,7 +17,12 @@ export const shownValue = (value: Json | undefined): string => (value === true ?
 /** Without Markdown's links and stress. */
 export const plain = (text: string): string => text.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "").replace(/ \(\)/g, "");
 
-export const bits = (bps: number): string => {
-  for (const [unit, size] of [["gbit", 1e9], ["mbit", 1e6], ["kbit", 1e3]] as const) if (bps >= size) return `${bps / size}${unit}`;
-  return `${bps}bit`;
-};
+/** Three figures of a number. */
+export function figures(value: number): string {
+  if (!Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size >= 100 || value === 0) return value.toFixed(0);
+  if (size >= 10) return value.toFixed(1);
+  if (size >= 0.01) return value.toFixed(2);
+  return value.toPrecision(2);
+}

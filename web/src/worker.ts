@@ -12,8 +12,8 @@ export type ToWorker =
   | { kind: "ask"; id: number; how: "json" | "bytes" | "text"; request: Request }
   /** Makes a run of the scenario that is loaded, whole. */
   | { kind: "whole"; job: number; run: number }
-  /** Watches packets of a run from a time on. */
-  | { kind: "watch"; job: number; run: number; port: number; from_ns: number }
+  /** Watches packets of a run, at its first port, from a time on. */
+  | { kind: "watch"; job: number; run: number; from_ns: number }
   /** Goes on watching until then. */
   | { kind: "ahead"; to_ns: number };
 
@@ -21,15 +21,15 @@ export type FromWorker =
   | { kind: "answer"; id: number; value: unknown }
   | { kind: "wrong"; id: number; message: string }
   | { kind: "columns"; job: number; columns: Column[] }
-  | { kind: "series"; job: number; rows: ArrayBuffer; now_ns: number; packets: number; busy_ms: number }
+  | { kind: "series"; job: number; rows: ArrayBuffer; now_ns: number }
   | { kind: "finished"; job: number; finished: Finished }
   | { kind: "watching"; job: number }
   | { kind: "packets"; job: number; rows: ArrayBuffer; ready_ns: number }
   | { kind: "failed"; job: number; message: string };
 
 let simulator: Simulator | undefined;
-let whole: { job: number; at: number; step: number; busy: number } | undefined;
-let seen: { job: number; at: number; step: number; from: number; want: number; port: number; watching: boolean } | undefined;
+let whole: { job: number; at: number; step: number } | undefined;
+let seen: { job: number; at: number; step: number; from: number; want: number; watching: boolean } | undefined;
 const pause = new MessageChannel();
 let pending = false;
 
@@ -61,7 +61,7 @@ function workOnSeen(sim: Simulator): boolean {
   if (!seen.watching) {
     slice(sim, SEEN, seen, seen.from);
     if (seen.at < seen.from) return true;
-    sim.json({ do: "watch", player: SEEN, port: seen.port });
+    sim.json({ do: "watch", player: SEEN, port: 0 });
     seen.watching = true;
     post({ kind: "watching", job: seen.job });
   }
@@ -76,12 +76,10 @@ function workOnSeen(sim: Simulator): boolean {
 
 function workOnWhole(sim: Simulator): boolean {
   if (!whole) return false;
-  const begun = performance.now();
   const step = slice(sim, WHOLE, whole, Infinity);
   const rows = sim.bytes({ do: "series", player: WHOLE });
-  whole.busy += performance.now() - begun;
-  const { job, busy } = whole;
-  post({ kind: "series", job, rows, now_ns: step.now_ns, packets: step.packets, busy_ms: busy }, [rows]);
+  const { job } = whole;
+  post({ kind: "series", job, rows, now_ns: step.now_ns }, [rows]);
   if (!step.over) return true;
   whole = undefined;
   post({ kind: "finished", job, finished: sim.json<Finished>({ do: "finish", player: WHOLE }) });
@@ -127,13 +125,13 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>): void => {
         return;
       case "whole": {
         const { columns } = simulator.json<{ columns: Column[] }>({ do: "open", player: WHOLE, run: data.run, sums: true });
-        whole = { job: data.job, at: 0, step: 1e8, busy: 0 };
+        whole = { job: data.job, at: 0, step: 1e8 };
         post({ kind: "columns", job: data.job, columns });
         break;
       }
       case "watch":
         simulator.json({ do: "open", player: SEEN, run: data.run });
-        seen = { job: data.job, at: 0, step: 1e8, from: data.from_ns, want: data.from_ns, port: data.port, watching: false };
+        seen = { job: data.job, at: 0, step: 1e8, from: data.from_ns, want: data.from_ns, watching: false };
         break;
       case "ahead":
         if (seen) seen.want = Math.max(seen.want, data.to_ns);

@@ -44,11 +44,6 @@ impl Playback {
         self.now_ns == self.spec.duration_ns
     }
 
-    /// Packets that all ports have sent so far.
-    pub fn packets(&self) -> u64 {
-        self.world.packets()
-    }
-
     /// The time series so far.
     pub fn series(&self) -> &Series {
         self.world.series()

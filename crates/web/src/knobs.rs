@@ -1,7 +1,7 @@
 //! What a page may change of a scenario: each by its path, with values to choose from. Names, ranges and units are those of the keys
 //! and of the registry.
 
-use queuewright_aqm::{Param, ParamKind, Value as Of, registry};
+use queuewright_aqm::{Param, ParamKind, Value as Of};
 use queuewright_cca::Kind;
 use queuewright_scenario::keys::{FLOWS, Form, Key, Keys, LINK};
 use queuewright_scenario::spec::RunSpec;
@@ -253,9 +253,4 @@ fn choices(param: &Param, now: Of) -> Option<(Vec<Value>, usize)> {
         v => json!(param.display(v)),
     };
     Some((values.iter().map(written).collect(), at))
-}
-
-/// The names of all disciplines.
-pub fn disciplines() -> Vec<&'static str> {
-    registry().iter().map(|info| info.name).collect()
 }

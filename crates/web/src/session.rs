@@ -8,6 +8,7 @@ use queuewright_report::answer;
 use queuewright_results::measures::{Better, MEASURES, Measure, by_path};
 use queuewright_results::{Detail, Results, Run};
 use queuewright_scenario::spec::{Rate, RunSpec};
+use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Flags, Scenario, catalogue, header, packet};
 use queuewright_sim::Playback;
 use serde::Deserialize;
@@ -88,11 +89,6 @@ pub enum Request {
     },
     /// Goes on to the end; its measures.
     Finish {
-        /// Which.
-        player: u32,
-    },
-    /// Forgets a run.
-    Close {
         /// Which.
         player: u32,
     },
@@ -189,8 +185,7 @@ impl Session {
                 if let Some(sums) = sums {
                     playback.watched(0, |_, one| sums.count(one));
                 }
-                let (now_ns, packets) = (playback.now_ns(), playback.packets());
-                Ok(Reply::Json(json!({ "now_ns": now_ns, "packets": packets, "over": playback.is_over() })))
+                Ok(Reply::Json(json!({ "now_ns": playback.now_ns(), "over": playback.is_over() })))
             }
             Request::Watch { player, port } => {
                 let player = self.player(player)?;
@@ -216,10 +211,6 @@ impl Session {
                 Ok(Reply::Bytes(bytes))
             }
             Request::Finish { player } => self.finish(player),
-            Request::Close { player } => {
-                self.players.remove(&player);
-                Ok(Reply::Json(Value::Null))
-            }
             Request::Results => {
                 let runs = self.finished.values().cloned().collect();
                 let results = Results { runs, ..header(&self.loaded()?.scenario) };
@@ -315,9 +306,8 @@ impl Session {
         }
         // The page has had the series.
         run.detail = Detail::default();
-        let told = json!({ "measures": measures, "groups": run.groups });
         self.finished.insert(player.run, run);
-        Ok(Reply::Json(told))
+        Ok(Reply::Json(json!({ "measures": measures })))
     }
 }
 
@@ -367,7 +357,6 @@ fn told(scenario: &Scenario, specs: &[Arc<RunSpec>], from_ns: u64) -> Value {
                 "label": discipline.label,
                 "name": discipline.info.name,
                 "words": discipline.words(|param, value| value != param.default),
-                "seed": spec.seed,
                 "too_large": too_large(spec),
             })
         })
@@ -377,23 +366,16 @@ fn told(scenario: &Scenario, specs: &[Arc<RunSpec>], from_ns: u64) -> Value {
         .ports
         .iter()
         .map(|port| {
-            let steps = match &port.rate {
-                Rate::Constant(bps) => vec![(0, *bps)],
-                Rate::Schedule(s) => s.steps.clone(),
-                Rate::Trace(_) => vec![(0, mean_bps(&port.rate) as u64)],
+            let bps = match &port.rate {
+                Rate::Constant(bps) => *bps,
+                Rate::Schedule(s) => s.steps.last().map_or(0, |step| step.1),
+                Rate::Trace(_) => mean_bps(&port.rate) as u64,
             };
-            json!({
-                "name": port.name,
-                "steps": steps,
-                "delay_ns": port.delay_ns,
-                "limit_bytes": port.limit_bytes,
-                "limit_packets": port.limit_packets,
-            })
+            json!({ "name": port.name, "rate": (bps > 0).then(|| Unit::Rate.show(bps)) })
         })
         .collect();
-    let groups: Vec<Value> = spec.groups.iter().map(|g| json!({ "name": g.name, "cca": g.cca })).collect();
-    let flows: Vec<Value> =
-        spec.flows.iter().map(|f| json!({ "group": f.group, "rtt_ns": f.base_rtt_ns })).collect();
+    let groups: Vec<Value> = spec.groups.iter().map(|g| json!({ "name": g.name })).collect();
+    let flows: Vec<Value> = spec.flows.iter().map(|f| json!({ "group": f.group })).collect();
     let warnings: Vec<String> = scenario.warnings().iter().map(ToString::to_string).collect();
     json!({
         "toml": scenario.to_toml(),
@@ -409,9 +391,7 @@ fn told(scenario: &Scenario, specs: &[Arc<RunSpec>], from_ns: u64) -> Value {
         "ports": ports,
         "groups": groups,
         "flows": flows,
-        "series_flows": spec.series_flows,
         "knobs": knobs::knobs(scenario, &first),
-        "choices": knobs::disciplines(),
     })
 }
 
