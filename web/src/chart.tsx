@@ -9,6 +9,8 @@ export interface Line {
   label: string;
   colour: string;
   values: readonly number[];
+  /** What they are multiplied by, to be in the chart's unit. */
+  scale?: number;
   width?: number;
   dash?: number[];
   /** Sticks from 0 and not a line. */
@@ -40,15 +42,15 @@ const POINTS = 4000;
 
 const together = (length: number): number => Math.max(1, Math.ceil(length / POINTS));
 
-/** A column as it is drawn, without what is no number. */
-function drawn(values: readonly number[], length: number): (number | null)[] {
+/** A line's values as they are drawn, without what is no number. */
+function drawn({ values, scale = 1 }: Line, length: number): (number | null)[] {
   const width = together(length);
   const out = new Array<number | null>(Math.ceil(length / width)).fill(null);
   for (let i = 0; i < length; i++) {
-    const v = values[i];
+    const v = (values[i] ?? NaN) * scale;
     const at = Math.floor(i / width);
     const known = out[at];
-    if (v !== undefined && Number.isFinite(v) && (known == null || v > known)) out[at] = v;
+    if (Number.isFinite(v) && (known == null || v > known)) out[at] = v;
   }
   return out;
 }
@@ -155,10 +157,11 @@ export function Chart(props: {
     zooming = true;
     const width = together(length);
     const time = props.time.filter((_, i) => i % width === 0);
-    plot.setData([time, ...lines.map((l) => drawn(l.values, length))] as uPlot.AlignedData, true);
+    plot.setData([time, ...lines.map((l) => drawn(l, length))] as uPlot.AlignedData, true);
     plot.setScale("x", zoomed ? { min, max } : { min: 0, max: props.end });
     zooming = false;
-  });
+    // Columns grow in place. Without these the chart would be drawn again whenever the moment shown moves.
+  }, [shape, props.end, props.time, props.time.length, ...lines.flatMap((l): unknown[] => [l.values, l.values.length])]);
 
   return (
     <div class="chart" role="group" aria-label={`${title}, ${unit}, over time`}>

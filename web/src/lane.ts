@@ -17,6 +17,14 @@ export interface Series {
 
 export const none = (): Series => ({ columns: [], time: [], values: [] });
 
+/** A column by its name. */
+export const column = (series: Series | undefined, name: string): number[] | undefined =>
+  series?.values[series.columns.findIndex((c) => c.name === name)];
+
+/** The times of the longest. */
+export const longest = (all: (Series | undefined)[]): number[] =>
+  all.reduce<number[]>((most, series) => (series && series.time.length > most.length ? series.time : most), []);
+
 /** A worker that is asked. */
 export class Desk {
   readonly #worker: Worker;

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { playheads } from "./chart.tsx";
 import { CALM_MS } from "./hooks.ts";
-import type { Lane, Series } from "./lane.ts";
+import { column, type Lane, type Series } from "./lane.ts";
 import { type Model, SPEEDS } from "./model.ts";
 import { Picture } from "./picture.ts";
 import { FATE } from "./simulator.ts";
@@ -187,8 +187,7 @@ function inWords(lane: Lane, model: Model): string {
 }
 
 function countUntil(series: Series, name: string, t: number): number {
-  const at = series.columns.findIndex((c) => c.name === name);
-  const values = series.values[at] ?? [];
+  const values = column(series, name) ?? [];
   let sum = 0;
   for (let i = 0; i < values.length && (series.time[i] ?? 0) * 1e9 <= t; i++) sum += values[i] ?? 0;
   return sum;

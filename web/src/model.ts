@@ -13,6 +13,8 @@ export interface DisciplineInfo {
 interface Catalogue {
   disciplines: DisciplineInfo[];
   reasons: string[];
+  /** What a port's series have beside its discipline's variables. */
+  series: string[];
 }
 
 /** From a ten-thousandth of real time to a hundredfold. */
@@ -32,7 +34,7 @@ export class Model {
   /** What the runs come to, in sentences. */
   answer: string[] = [];
   #answered = "";
-  catalogue: Catalogue = { disciplines: [], reasons: [] };
+  catalogue: Catalogue = { disciplines: [], reasons: [], series: [] };
   /** What is wrong, or what was done, in one line. */
   error = "";
   notice = "";

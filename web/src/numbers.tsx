@@ -1,7 +1,7 @@
 // What the runs come to: measures, and charts over time.
 import { useState } from "preact/hooks";
 import { Chart, type Line } from "./chart.tsx";
-import type { Lane, Series } from "./lane.ts";
+import { column, type Lane, longest } from "./lane.ts";
 import type { Model } from "./model.ts";
 import type { Measure } from "./simulator.ts";
 import { flowColour, type Theme } from "./theme.ts";
@@ -65,24 +65,19 @@ export function Charts({ model, theme: of }: { model: Model; theme: Theme }) {
   const port = told.ports[0]?.name ?? "";
   const end = told.duration_ns / 1e9;
   const seek = (t: number): void => model.seek(t * 1e9);
-  const column = (series: Series | undefined, name: string): number[] | undefined =>
-    series?.values[series.columns.findIndex((c) => c.name === name)];
-  const time = model.lanes.reduce<number[]>((longest, lane) => (lane.series.time.length > longest.length ? lane.series.time : longest), []);
-  const before = model.lanes.reduce<number[]>((longest, lane) => ((lane.before?.time.length ?? 0) > longest.length ? (lane.before?.time ?? []) : longest), []);
-  const axis = before.length > time.length ? before : time;
+  const time = longest([...model.lanes.map((lane) => lane.series), ...model.lanes.map((lane) => lane.before)]);
 
   /** One column of each run, and of the run before the last change. */
   const both = (name: string, scale: number, sticks = false): Line[] => {
-    const scaled = (values: number[] | undefined): number[] => (scale === 1 ? (values ?? []) : (values ?? []).map((v) => v * scale));
     const old = model.lanes.flatMap((lane, i): Line[] =>
       lane.before && !sticks
-        ? [{ label: `${lane.label} before`, colour: of.grey, values: scaled(column(lane.before, name)), width: 1, dash: i === 1 ? [4, 3] : [] }]
+        ? [{ label: `${lane.label} before`, colour: of.grey, values: column(lane.before, name) ?? [], scale, width: 1, dash: i === 1 ? [4, 3] : [] }]
         : [],
     );
-    const now = model.lanes.map((lane, i): Line => ({ label: lane.label, colour: of.lanes[i] ?? of.text, values: scaled(column(lane.series, name)), sticks }));
+    const now = model.lanes.map((lane, i): Line => ({ label: lane.label, colour: of.lanes[i] ?? of.text, values: column(lane.series, name) ?? [], scale, sticks }));
     return [...old, ...now];
   };
-  const common = { time: axis, end, theme: of, seek };
+  const common = { time, end, theme: of, seek };
   const has = (name: string): boolean => model.lanes.some((lane) => (column(lane.series, name) ?? []).some((v) => v > 0));
   return (
     <section aria-label="Over time" class="charts">
@@ -94,7 +89,7 @@ export function Charts({ model, theme: of }: { model: Model; theme: Theme }) {
         {model.lanes.map((lane, i) => (
           <div key={i}>
             <Windows {...common} lane={lane} model={model} />
-            <Variables {...common} lane={lane} port={port} colour={of.lanes[i] ?? of.text} />
+            <Variables {...common} lane={lane} model={model} port={port} colour={of.lanes[i] ?? of.text} />
           </div>
         ))}
       </div>
@@ -122,15 +117,12 @@ function Windows({ lane, model, ...common }: Common & { lane: Lane; model: Model
   return <Chart {...common} title={`Congestion windows, ${lane.label}`} unit="packets" lines={lines.slice(0, 8)} />;
 }
 
-/** What a port's series have beside the discipline's own variables. */
-const OF_EVERY_PORT = ["backlog_bytes", "rate_bps", "drops_total", "drops_limit", "drops"];
-
 /** A variable of a run's discipline, as its page calls it. */
-function Variables({ lane, port, colour, ...common }: Common & { lane: Lane; port: string; colour: string }) {
+function Variables({ lane, model, port, colour, ...common }: Common & { lane: Lane; model: Model; port: string; colour: string }) {
   const [wanted, want] = useState("");
   const all = lane.series.columns
     .map((c, i) => ({ ...c, short: c.name.slice(port.length + 1), values: lane.series.values[i] ?? [] }))
-    .filter((c) => c.name.startsWith(`${port}.`) && !OF_EVERY_PORT.includes(c.short));
+    .filter((c) => c.name.startsWith(`${port}.`) && !model.catalogue.series.includes(c.short));
   const shown = all.find((c) => c.short === wanted) ?? all[0];
   if (!shown) return null;
   return (

@@ -1,6 +1,7 @@
 // Links, files and commands.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { longest } from "./lane.ts";
 import type { Model } from "./model.ts";
 import { theme } from "./theme.ts";
 
@@ -88,8 +89,7 @@ function saved(name: string, content: BlobPart, type: string): void {
 function csv(model: Model): string {
   const lanes = model.lanes.map((lane) => lane.series);
   const heads = lanes.flatMap((s, i) => s.columns.map((c) => `"${model.lanes[i]?.label ?? ""}: ${c.name} (${c.unit})"`));
-  const time = lanes.reduce<number[]>((longest, s) => (s.time.length > longest.length ? s.time : longest), []);
-  const rows = time.map((t, k) => [t, ...lanes.flatMap((s) => s.values.map((v) => v[k] ?? ""))].join(","));
+  const rows = longest(lanes).map((t, k) => [t, ...lanes.flatMap((s) => s.values.map((v) => v[k] ?? ""))].join(","));
   return [["time_s", ...heads].join(","), ...rows, ""].join("\n");
 }
 

@@ -2,6 +2,7 @@
 
 use crate::sums::Sums;
 use crate::{change, knobs, markdown, rows};
+use queuewright_aqm::own::SERIES;
 use queuewright_aqm::{REASON_NAMES, find};
 use queuewright_cca::Kind;
 use queuewright_report::answer;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// Disciplines, congestion controls, and names of reasons.
+    /// Disciplines, congestion controls, names of reasons, and of the series that every port has.
     Catalogue,
     /// A page of the book on a discipline or congestion control, as HTML: up to its first heading.
     Explain {
@@ -160,6 +161,7 @@ impl Session {
             Request::Catalogue => {
                 let mut all = catalogue();
                 all["reasons"] = json!(REASON_NAMES);
+                all["series"] = json!(SERIES);
                 Ok(Reply::Json(all))
             }
             Request::Explain { name } => explain(&name).map(|html| Reply::Bytes(html.into())),
