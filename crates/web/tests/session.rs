@@ -149,6 +149,7 @@ fn a_change_holds_from_its_moment_on_where_a_scenario_can_say_so() {
     let rate = change(&mut session, "link.rate", json!("5mbit"), 2_000_000_000);
     assert!(toml(&rate).contains(r#"schedule = [["0s", "10mbit"], ["2s", "5mbit"]]"#), "{}", toml(&rate));
     assert_eq!(rate["from_ns"], 2_000_000_000u64);
+    assert_eq!(rate["ports"][0]["rate"], "5mbit");
     change(&mut session, "queue.disciplines[0]", json!("red"), 0);
     let path = "queue.disciplines[0].probability";
     let first = change(&mut session, path, json!(0.05), 1_500_000_000);
