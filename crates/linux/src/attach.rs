@@ -9,7 +9,7 @@ use crate::record::{
     self, COMPANION, Change, Learned, OWN, Record, Stage, alone, attached, attached_as, everywhere, record,
     records,
 };
-use crate::{Error, before, chain, front, names, netlink, own, shares, system};
+use crate::{Error, before, chain, foreign, front, names, netlink, own, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object};
 use queuewright_aqm::{Discipline, FRAME_BYTES, Info, Spec, Value, Weights};
 use std::fs::File;
@@ -378,7 +378,7 @@ fn load(plan: &Plan, companion: bool) -> Result<(Object, Record), Error> {
 
 /// Under which name a map is pinned, if it is.
 fn pinned_as<'a>(record: &Record, map: &'a str) -> Option<&'a str> {
-    let short = if map == own::DECLARED { OWN } else { map.strip_prefix(".bss.").unwrap_or(map) };
+    let short = if map == foreign::DECLARED { OWN } else { map.strip_prefix(".bss.").unwrap_or(map) };
     let pinned = ["params", "state", "port", "stats", "qdisc", OWN].contains(&short);
     (pinned || record.front && short == "queues").then_some(short)
 }

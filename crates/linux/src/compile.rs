@@ -45,7 +45,7 @@ pub(crate) fn compile(job: &Job<'_>, work: &Path) -> Result<Vec<u8>, String> {
     let root = rustix::process::geteuid().is_root();
     let given = std::env::var("QUEUEWRIGHT_CLANG").ok().filter(|_| !root);
     let found = clang::find(given.as_deref(), OsStr::new(&programs()), |asked| {
-        said_within(ASKED_WITHIN, asked, work)
+        said_within(ASKED_WITHIN, asked.env("PATH", programs()), work)
     });
     let Some(clang) = found.clang else {
         return Err(format!(

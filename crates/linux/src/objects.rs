@@ -4,12 +4,13 @@ use crate::compile::refusal;
 use crate::hosts::{AT_HEAD, BY_CLASSES, Host};
 use crate::libbpf::{listen, said, types};
 use crate::maps::Settings;
-use crate::{Error, own};
+use crate::{Error, foreign, own};
 use libbpf_rs::btf::types::{Array, DataSec, Linkage, MemberAttr, Struct, Var};
 use libbpf_rs::{
     AsRawLibbpf, Link, MapCore, Object, ObjectBuilder, OpenMap, OpenObject, Program, ProgramMut,
 };
 use queuewright_aqm::Info;
+use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::ops::Range;
@@ -37,7 +38,7 @@ pub(crate) fn open(info: &Info, host: Host, id: &str, settings: &Settings) -> Re
         None => brought(info, host)?,
     };
     listen();
-    prepared(info, bytes, id, settings)
+    prepared(info, host, bytes, id, settings)
         .map_err(|e| Error::System(format!("the BPF object of {}: {e}", info.name)))
 }
 
@@ -65,7 +66,13 @@ fn brought(info: &Info, host: Host) -> Result<&'static [u8], Error> {
 }
 
 /// Opens an object, and writes into it what is known before it is loaded.
-fn prepared(info: &Info, bytes: &[u8], id: &str, settings: &Settings) -> Result<OpenObject, String> {
+fn prepared(
+    info: &Info,
+    host: Host,
+    bytes: &[u8],
+    id: &str,
+    settings: &Settings,
+) -> Result<OpenObject, String> {
     let wrong = |e: libbpf_rs::Error| e.to_string();
     let mut object = ObjectBuilder::default().open_memory(bytes).map_err(wrong)?;
     let settings = Settings {
@@ -78,6 +85,9 @@ fn prepared(info: &Info, bytes: &[u8], id: &str, settings: &Settings) -> Result<
     // A host's macros could say so, which a file may have made others of.
     if let Some(map) = object.maps().find(pins_itself) {
         return Err(format!("map {} would pin itself", map.name().to_string_lossy()));
+    }
+    if info.own.is_some() {
+        is_host(&object, host)?;
     }
     let places = Places::of(&object)?;
     let times_instances = |map: &str, of_one: u32| {
@@ -104,7 +114,7 @@ fn prepared(info: &Info, bytes: &[u8], id: &str, settings: &Settings) -> Result<
                 at.fill(0);
                 at[..id.len()].copy_from_slice(id);
             }
-            other if other.ends_with(".rodata") => {
+            other if !other.starts_with('.') && other.ends_with(".rodata") => {
                 let at = map.initial_value_mut().and_then(|v| v.get_mut(places.settings.clone()));
                 at.and_then(|at| settings.write_to(at).ok()).ok_or("no room for its settings")?;
             }
@@ -112,6 +122,24 @@ fn prepared(info: &Info, bytes: &[u8], id: &str, settings: &Settings) -> Result<
         }
     }
     Ok(object)
+}
+
+/// Is all that libbpf makes of it the host's, each once? Its sections have been looked at; this is how libbpf reads them.
+fn is_host(object: &OpenObject, host: Host) -> Result<(), String> {
+    let mut seen = HashSet::new();
+    for map in object.maps() {
+        let name = map.name().to_string_lossy().into_owned();
+        if !foreign::is_map(host, &name) || !seen.insert(name.clone()) {
+            return Err(format!("map {name} is not the host's"));
+        }
+    }
+    for program in object.progs() {
+        let (name, section) = (program.name().to_string_lossy(), program.section().to_string_lossy());
+        if !foreign::is_program(host, &section, &name) || !seen.insert(format!("{section} {name}")) {
+            return Err(format!("program {name} is not the host's"));
+        }
+    }
+    Ok(())
 }
 
 /// Would libbpf pin it as it is loaded, in a folder of its own choice?
@@ -326,7 +354,7 @@ mod tests {
     }
 
     fn refused_with(info: &Info, bytes: &[u8], settings: &Settings) -> String {
-        prepared(info, bytes, "bpf_codel", settings).err().unwrap_or_default()
+        prepared(info, Host::Qdisc, bytes, "bpf_codel", settings).err().unwrap_or_default()
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! named. What the file declares is read out of the object, so that nothing of it runs outside of the kernel.
 
 use crate::compile::{self, Job};
+use crate::foreign::{self, DECLARED};
 use crate::hosts::{HOSTS, Host};
 use crate::libbpf::is_text;
-use crate::{Error, flags, foreign};
+use crate::{Error, flags};
 use queuewright_aqm::Info;
 use queuewright_aqm::own::{self, Compiled, KernelSource, may_include};
 use queuewright_own::elf::Elf;
@@ -14,8 +15,6 @@ use std::path::Path;
 pub const ENDING: &str = ".bpf.o";
 /// What `attach` and `set` take for the port's, or for a file of weights.
 const TAKEN: [&str; 4] = ["limit", "overhead", "rate", "weights"];
-/// The section in which an object of a user's own says what it declares.
-pub(crate) const DECLARED: &str = ".rodata.own";
 
 impl Host {
     /// Its program, and which version of it: an object knows what is in its maps as that did.
@@ -52,7 +51,11 @@ pub fn compile(path: &str, text: &str, host: Host, work: &Path) -> Result<Vec<u8
         may_include: &may_include,
     };
     let object = compile::compile(&job, work)?;
-    info(object.clone()).map_err(|what| format!("{file}: {what}"))?;
+    let made = info(object.clone()).map_err(|what| format!("{file}: {what}"))?;
+    // `status` says whose file it is.
+    if made.name != source.name || made.own.is_none_or(|own| own.sha256 != source.sha256) {
+        return Err(format!("{file}: it declares another file than it is"));
+    }
     Ok(object)
 }
 
@@ -94,8 +97,13 @@ const NO_OBJECT: &str = "no BPF object: it is no ELF, or another machine's";
 fn declared(object: &[u8]) -> Result<&[u8], String> {
     /// BPF (`e_machine` of elf.h).
     const BPF: u64 = 247;
+    /// `SHF_COMPRESSED`: libelf would unpack it, and see other names than stand there.
+    const COMPRESSED: u64 = 0x800;
     let elf = Elf::of(object).filter(|elf| elf.machine == BPF);
     let elf = elf.ok_or(NO_OBJECT)?;
+    if elf.sections.iter().any(|section| section.flags & COMPRESSED != 0) {
+        return Err("no BPF object: a section of it is compressed".into());
+    }
     if !is_text(&elf) {
         return Err("no BPF object: a name in it is no UTF-8".into());
     }
@@ -346,6 +354,53 @@ mod tests {
                 "belongs in its state",
             ),
             (
+                "a map, in a section that says that it is none",
+                top("#ifdef __bpf__\n__asm__(\".section .maps,\\\"aw\\\",@0\\n.text\");\n\
+                     struct { int (*type)[1]; int (*max_entries)[7]; qw_u32 *key; qw_u64 *value; }\n\
+                     mine __attribute__((section(\".maps\")));\n#endif"),
+                "a.h: it has a map of its own (mine)",
+                "belongs in its state",
+            ),
+            (
+                "a variable in a section that says that it is code",
+                top("#ifdef __bpf__\n__asm__(\".section .bss.running,\\\"awx\\\",@nobits\\n.globl mine\\n\
+                     .type mine,@object\\n.size mine,8\\nmine: .space 8\\n.text\");\n#endif"),
+                "a.h: it has variables of its own (",
+                "belongs in its state",
+            ),
+            (
+                "a helper of the kernel's",
+                rule("((long (*)(int))109)(9);"),
+                "a.h: it calls a function of the kernel's (number 109)",
+                "it has no library",
+            ),
+            (
+                "a map by its number",
+                rule("__asm__ volatile(\".byte 0x18,0x11,0,0; .long 3; .quad 0\" ::: \"r1\");"),
+                "a.h: it names a map or a variable of the kernel's by its number",
+                "",
+            ),
+            (
+                "what the kernel was configured with",
+                (
+                    sojourn,
+                    format!(
+                        "{sojourn}#ifdef __bpf__\n\tif (LINUX_HAS_SYSCALL_WRAPPER)\n\t\ts->sojourn_ns++;\n#endif\n"
+                    ),
+                ),
+                "a.h:",
+                "LINUX_HAS_SYSCALL_WRAPPER",
+            ),
+            (
+                "another file's declaration",
+                top(
+                    "#ifdef __bpf__\n__asm__(\".section .rodata.own,\\\"a\\\",@progbits,unique,7\\n.space 2632\\n.text\");\n\
+                     #endif",
+                ),
+                "a.h: ",
+                "",
+            ),
+            (
                 "one without a name",
                 top("__asm__(\".section .bss.stats,\\\"aw\\\",@nobits\\n.space 8\\n.text\");"),
                 "a.h: it has variables of its own (.bss.stats;",
@@ -440,6 +495,13 @@ mod tests {
             println!("{said}");
             assert!(said.starts_with(begin) && said.contains(has) && !said.contains('\n'), "{what}: {said}");
         }
+        // libelf would unpack what says that it is compressed, and see other names.
+        let (from, to) = rule("");
+        let object = compiled("a", &sample("a", from, &to), Host::Qdisc).expect("right");
+        let mut object = object.own.and_then(|own| own.object.as_ref()).expect("compiled").object.clone();
+        let headers = u64::from_ne_bytes(*object[0x28..].first_chunk().expect("a header")) as usize;
+        object[headers + 64 + 9] |= 0x08;
+        assert_eq!(info(object).expect_err("compressed"), "no BPF object: a section of it is compressed");
         // The simulator and the lab have no port beside it.
         for taken in TAKEN {
             let text = sample("taken", "P(\"ecn\", ", &format!("P(\"{taken}\", "))

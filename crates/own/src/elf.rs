@@ -62,7 +62,7 @@ impl<'a> Elf<'a> {
     pub const SYMBOLS: u64 = 2;
     const LOADERS: u64 = 11;
     /// The kind of one that has nothing in the file.
-    const ZEROS: u64 = 8;
+    pub const ZEROS: u64 = 8;
 
     /// None: it is no such file, or says what it has not.
     pub fn of(object: &'a [u8]) -> Option<Elf<'a>> {
