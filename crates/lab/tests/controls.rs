@@ -58,22 +58,23 @@ struct Row {
     mbit: u32,
     rtt_ms: u32,
     discipline: &'static str,
+    seeds: &'static str,
 }
 
 impl Row {
     fn specs(&self, folder: &Path, cca: &str) -> Vec<RunSpec> {
-        let Row { mbit, rtt_ms, discipline } = self;
+        let Row { mbit, rtt_ms, discipline, seeds } = self;
         let ecn = discipline.contains("ecn");
         let text = format!(
             "[link]\nrate = \"{mbit}mbit\"\nbuffer = \"100p\"\n[[flows]]\ncca = \"{cca}\"\n\
              rtt = \"{rtt_ms}ms\"\necn = {ecn}\n[queue]\ndisciplines = [{discipline}]\n\
-             [run]\nduration = \"8s\"\nwarmup = \"2s\"\nseeds = [1]\n"
+             [run]\nduration = \"8s\"\nwarmup = \"2s\"\nseeds = {seeds}\n"
         );
         runs(folder, &text)
     }
 }
 
-const SIMPLE: Row = Row { mbit: 10, rtt_ms: 20, discipline: "\"droptail\"" };
+const SIMPLE: Row = Row { mbit: 10, rtt_ms: 20, discipline: "\"droptail\"", seeds: "[1]" };
 
 /// As far as `validate` allows the simulator to be from Linux. With another decrease CUBIC is not.
 #[test]
@@ -90,13 +91,15 @@ fn a_control_in_c_does_what_the_kernels_does() {
     // One flow each: which of several yields first is chance, and a microsecond decides it. And with a step that keeps DCTCP's link full: how long a
     // link rests below a lower one varies in the kernel itself, 85 to 89 % at 1 ms.
     let threshold = "{ name = \"codel\", ecn = true, ce_threshold = \"4ms\" }";
-    let row = |mbit, rtt_ms, discipline| Row { mbit, rtt_ms, discipline };
+    let row = |mbit, rtt_ms, discipline| Row { mbit, rtt_ms, discipline, seeds: "[1]" };
+    // Marks of the kernel's own DCTCP differ by 4 % from boot to boot, and once by 13 %; 15 % are allowed.
+    let several = |row| Row { seeds: "[1, 2, 3, 4]", ..row };
     let rows = [
         ("cubic", "./mycubic.h", SIMPLE),
         ("cubic", "./mycubic.h", row(50, 40, marking)),
         ("cubic", "./mycubic.h", row(100, 100, "\"droptail\"")),
         ("cubic", "./mycubic.h", row(20, 50, "\"codel\"")),
-        ("dctcp", "./mydctcp.h", row(20, 20, threshold)),
+        ("dctcp", "./mydctcp.h", several(row(20, 20, threshold))),
         ("cubic", "./halves.h", SIMPLE),
     ];
     let specs: Vec<[Vec<RunSpec>; 2]> = rows
