@@ -1,7 +1,7 @@
 // The page.
 import { useEffect } from "preact/hooks";
 import { Controls } from "./controls.tsx";
-import { useModel, useTheme } from "./hooks.ts";
+import { useChanges, useTheme } from "./hooks.ts";
 import { Bar, Lanes } from "./lanes.tsx";
 import type { Model } from "./model.ts";
 import { Charts, Measures } from "./numbers.tsx";
@@ -9,7 +9,7 @@ import { Share } from "./share.tsx";
 import { Gallery, Story, Text } from "./side.tsx";
 
 export function App({ model }: { model: Model }) {
-  useModel(model);
+  useChanges(model);
   const [of, turn] = useTheme();
   const { told } = model;
 

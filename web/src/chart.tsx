@@ -59,13 +59,19 @@ export function Chart(props: {
   title: string;
   unit: string;
   time: readonly number[];
+  /** What is shown of the time where nothing is zoomed, s. */
+  begin?: number;
   end: number;
   lines: Line[];
   theme: Theme;
-  seek: (t: number) => void;
+  /** What a click does. */
+  seek?: (t: number) => void;
 }) {
   const place = useRef<HTMLDivElement>(null);
   const shown = useRef<Shown | undefined>(undefined);
+  /** What was shown when nothing was zoomed. */
+  const full = useRef<{ min: number; max: number } | undefined>(undefined);
+  const { begin = 0, end } = props;
   const seek = useRef(props.seek);
   seek.current = props.seek;
   const { title, unit, lines, theme } = props;
@@ -130,7 +136,7 @@ export function Chart(props: {
     let down = 0;
     plot.over.addEventListener("pointerdown", (e) => (down = e.clientX));
     plot.over.addEventListener("click", (e) => {
-      if (Math.abs(e.clientX - down) < 4) seek.current(plot.posToVal(e.offsetX, "x"));
+      if (Math.abs(e.clientX - down) < 4) seek.current?.(plot.posToVal(e.offsetX, "x"));
     });
     const one = { plot, head };
     shown.current = one;
@@ -153,15 +159,17 @@ export function Chart(props: {
     if (!plot) return;
     const length = props.time.length;
     const { min, max } = plot.scales["x"] ?? {};
-    const zoomed = min != null && max != null && (min > 0 || max < props.end) && max > min;
+    const last = full.current ?? { min: begin, max: end };
+    const zoomed = min != null && max != null && (min > last.min || max < last.max) && max > min;
     zooming = true;
     const width = together(length);
     const time = props.time.filter((_, i) => i % width === 0);
     plot.setData([time, ...lines.map((l) => drawn(l, length))] as uPlot.AlignedData, true);
-    plot.setScale("x", zoomed ? { min, max } : { min: 0, max: props.end });
+    full.current = { min: begin, max: end };
+    plot.setScale("x", zoomed ? { min, max } : full.current);
     zooming = false;
     // Columns grow in place. Without these the chart would be drawn again whenever the moment shown moves.
-  }, [shape, props.end, props.time, props.time.length, ...lines.flatMap((l): unknown[] => [l.values, l.values.length])]);
+  }, [shape, begin, end, props.time, props.time.length, ...lines.flatMap((l): unknown[] => [l.values, l.values.length])]);
 
   return (
     <div class="chart" role="group" aria-label={`${title}, ${unit}, over time`}>

@@ -1,13 +1,12 @@
 // How components follow the model and the theme.
 import { useEffect, useReducer, useState } from "preact/hooks";
-import type { Model } from "./model.ts";
 import { type Theme, theme } from "./theme.ts";
 
 /** Between two looks at numbers that change all the time, ms. */
 export const CALM_MS = 150;
 
-/** Draws again when the model changes, and not too often. */
-export function useModel(model: Model): void {
+/** Draws again when something changes, and not too often. */
+export function useChanges(model: { onChange(heard: () => void): () => void }): void {
   const [, again] = useReducer((n: number) => n + 1, 0);
   useEffect(() => {
     let waits = false;

@@ -4,6 +4,7 @@ import { playheads } from "./chart.tsx";
 import { CALM_MS } from "./hooks.ts";
 import { column, type Lane, type Series } from "./lane.ts";
 import { type Model, SPEEDS } from "./model.ts";
+import { variablesOf } from "./numbers.tsx";
 import { Picture } from "./picture.ts";
 import { FATE } from "./simulator.ts";
 import { flowColour, type Theme, theme } from "./theme.ts";
@@ -123,6 +124,7 @@ export function Lanes({ model, theme: of }: { model: Model; theme: Theme }) {
             )}
           </div>
           <LanePicture lane={lane} model={model} put={(picture) => (pictures.current[i] = picture)} />
+          <Now lane={lane} model={model} />
           <details class="idea">
             <summary>How {model.catalogue.disciplines.find((d) => d.name === lane.discipline)?.title ?? lane.discipline} works</summary>
             <div dangerouslySetInnerHTML={{ __html: model.ideas[i] ?? "" }} />
@@ -140,6 +142,33 @@ export function Lanes({ model, theme: of }: { model: Model; theme: Theme }) {
       )}
     </div>
   );
+}
+
+/** What the discipline's variables are at the moment that is shown. */
+function Now({ lane, model }: { lane: Lane; model: Model }) {
+  const all = variablesOf(lane, model);
+  const at = before(lane.series.time, model.t / 1e9);
+  if (all.length === 0 || at < 0) return null;
+  return (
+    <p class="now">
+      {all.map((v) => (
+        <span key={v.short}>
+          {v.short.replaceAll("_", " ")} <b>{figures(v.values[at] ?? NaN)}</b> {v.unit}
+        </span>
+      ))}
+    </p>
+  );
+}
+
+/** The last of these times, which rise, that is no later; -1: all are. */
+function before(times: readonly number[], t: number): number {
+  let [low, high] = [0, times.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((times[middle] ?? 0) <= t) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
 }
 
 function Progress({ lane, end }: { lane: Lane; end: number }) {

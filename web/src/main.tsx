@@ -1,6 +1,8 @@
 import { render } from "preact";
 import packed from "virtual:simulator";
 import { App } from "./app.tsx";
+import { Live } from "./live.ts";
+import { LivePage } from "./live-page.tsx";
 import { Model, words } from "./model.ts";
 import { unpacked } from "./simulator.ts";
 import "./page.css";
@@ -16,7 +18,19 @@ async function begin(): Promise<void> {
   const place = document.getElementById("page");
   if (!place) return;
   try {
-    const model = new Model(await unpacked(packed));
+    const module = await unpacked(packed);
+    // What `queuewright watch --web` prints. Its page and this one are one file, so another # is another page.
+    const token = /^#live=([\w-]+)$/.exec(location.hash)?.[1];
+    window.addEventListener("hashchange", () => {
+      if ((token === undefined) === location.hash.startsWith("#live=")) location.reload();
+    });
+    if (token !== undefined) {
+      const live = new Live(module, token);
+      render(<LivePage live={live} />, place);
+      await live.listen();
+      return;
+    }
+    const model = new Model(module);
     window.explorer = model;
     render(<App model={model} />, place);
     await model.begin();

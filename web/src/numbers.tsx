@@ -88,8 +88,9 @@ export function Charts({ model, theme: of }: { model: Model; theme: Theme }) {
       <div class="beside-charts">
         {model.lanes.map((lane, i) => (
           <div key={i}>
-            <Windows {...common} lane={lane} model={model} />
-            <Variables {...common} lane={lane} model={model} port={port} colour={of.lanes[i] ?? of.text} />
+            <Flows {...common} lane={lane} model={model} of="cwnd" title="Congestion windows" unit="packets" />
+            <Flows {...common} lane={lane} model={model} of="pacing_bps" title="Pacing" unit="Mbit/s" scale={1e-6} />
+            <Variables {...common} lane={lane} model={model} colour={of.lanes[i] ?? of.text} />
           </div>
         ))}
       </div>
@@ -105,24 +106,38 @@ interface Common {
   seek: (t: number) => void;
 }
 
-/** The congestion windows of a run's first flows. */
-function Windows({ lane, model, ...common }: Common & { lane: Lane; model: Model }) {
+/** Something of a run's first flows, of those that have it. */
+function Flows({
+  lane,
+  model,
+  of,
+  title,
+  unit,
+  scale = 1,
+  ...common
+}: Common & { lane: Lane; model: Model; of: string; title: string; unit: string; scale?: number }) {
   const lines = lane.series.columns.flatMap((c, i): Line[] => {
-    const flow = /^flow(\d+)\.cwnd$/.exec(c.name);
-    if (!flow) return [];
-    const group = model.told?.groups[model.told.flows[Number(flow[1])]?.group ?? -1]?.name ?? "flow";
-    return [{ label: `${group}, flow ${flow[1]}`, colour: flowColour(Number(flow[1]), common.theme), values: lane.series.values[i] ?? [], width: 1 }];
+    const [flow, what] = /^flow(\d+)\.(\w+)$/.exec(c.name)?.slice(1) ?? [];
+    const values = lane.series.values[i] ?? [];
+    if (what !== of || !values.some((v) => v > 0)) return [];
+    const group = model.told?.groups[model.told.flows[Number(flow)]?.group ?? -1]?.name ?? "flow";
+    return [{ label: `${group}, flow ${flow}`, colour: flowColour(Number(flow), common.theme), values, scale, width: 1 }];
   });
   if (lines.length === 0) return null;
-  return <Chart {...common} title={`Congestion windows, ${lane.label}`} unit="packets" lines={lines.slice(0, 8)} />;
+  return <Chart {...common} title={`${title}, ${lane.label}`} unit={unit} lines={lines.slice(0, 8)} />;
 }
 
-/** A variable of a run's discipline, as its page calls it. */
-function Variables({ lane, model, port, colour, ...common }: Common & { lane: Lane; model: Model; port: string; colour: string }) {
-  const [wanted, want] = useState("");
-  const all = lane.series.columns
+/** The variables of a run's discipline, as its page calls them. */
+export function variablesOf(lane: Lane, model: Model): { short: string; unit: string; values: number[] }[] {
+  const port = model.told?.ports[0]?.name ?? "";
+  return lane.series.columns
     .map((c, i) => ({ ...c, short: c.name.slice(port.length + 1), values: lane.series.values[i] ?? [] }))
     .filter((c) => c.name.startsWith(`${port}.`) && !model.catalogue.series.includes(c.short));
+}
+
+function Variables({ lane, model, colour, ...common }: Common & { lane: Lane; model: Model; colour: string }) {
+  const [wanted, want] = useState("");
+  const all = variablesOf(lane, model);
   const shown = all.find((c) => c.short === wanted) ?? all[0];
   if (!shown) return null;
   return (

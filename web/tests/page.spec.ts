@@ -1,16 +1,8 @@
 // The page in a browser, from the disk, as a reader has it.
 import { expect, test, type Page } from "@playwright/test";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
-import { STORIES as FOLDER, PAGE, program } from "./program.ts";
-import { readdirSync } from "node:fs";
+import { ADDRESS, STORIES as FOLDER, IDS, axe, program } from "./program.ts";
 
-const ADDRESS = pathToFileURL(PAGE).href;
-const IDS = readdirSync(FOLDER)
-  .filter((f) => f.endsWith(".md"))
-  .map((f) => f.replace(/^\d+-/, "").replace(/\.md$/, ""));
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const WRONG = readFileSync(`${FOLDER}/02-codel.toml`, "utf8").replace(/^[^]*\[link\]/, "[link]").replace("10mbit", "10mbps");
 

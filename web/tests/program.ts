@@ -1,7 +1,8 @@
 // The program beside the page.
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const target = process.env["CARGO_TARGET_DIR"] ?? `${root}target`;
@@ -12,6 +13,11 @@ export const PROGRAM =
 export const EXAMPLES = `${root}examples`;
 export const STORIES = `${root}web/stories`;
 export const PAGE = `${root}build/web/index.html`;
+export const ADDRESS = pathToFileURL(PAGE).href;
+/** The stories' names. */
+export const IDS = readdirSync(STORIES)
+  .filter((f) => f.endsWith(".md"))
+  .map((f) => f.replace(/^\d+-/, "").replace(/\.md$/, ""));
 export const WASM = `${root}build/web.wasm`;
 
 /** What the program prints; of an error, what it says. */
@@ -29,3 +35,6 @@ export function program(args: string[]): { out: string; said: string } {
 export const timeless = (json: string): string => json.replace(/("(?:wall_s|packets_per_s)": )[-+.\deE]+/g, "$10");
 
 export const wasm = (): Promise<WebAssembly.Module> => WebAssembly.compile(readFileSync(WASM));
+
+/** The accessibility checker, as a script for a page. */
+export const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

@@ -733,10 +733,12 @@ pub struct Status {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Rate, sojourn time, drops, marks and the discipline's own variables. q quits.
+--web prints an address with a token in it, for a browser of this machine.
 
 Examples:
   sudo queuewright watch
-  sudo queuewright watch eth0 --every 200ms")]
+  sudo queuewright watch eth0 --every 200ms
+  sudo queuewright watch --web --port 8080")]
 pub struct Watch {
     /// Device [default: all]
     #[arg(value_name = "DEV", value_parser = device())]
@@ -744,6 +746,15 @@ pub struct Watch {
     /// How often to look, 10ms to 1h
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub every: String,
+    /// Show it in the explorer's page, in a browser of this machine
+    #[arg(long)]
+    pub web: bool,
+    /// Port to serve the page at; 0: any that is free
+    #[arg(long, default_value_t = 0, requires = "web")]
+    pub port: u16,
+    /// Let the page change what is attached, as `queuewright set` does
+    #[arg(long, requires = "web")]
+    pub allow_set: bool,
 }
 
 /// `export`
@@ -862,9 +873,9 @@ Examples:
 pub struct Explore {
     /// Scenario file to begin with
     pub scenario: Option<PathBuf>,
-    /// Port to serve at; 0: any that is free
-    #[arg(long, default_value_t = 0)]
-    pub port: u16,
+    /// Port to serve at; 0: any that is free [default: 9422 if it is free, where reports lead to]
+    #[arg(long)]
+    pub port: Option<u16>,
     /// Do not open a browser
     #[arg(long)]
     pub no_open: bool,

@@ -3,39 +3,37 @@
 use crate::args::Explore;
 use crate::docs::{Pages, open};
 use crate::{Failure, print};
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http_body_util::Full;
+use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::http::response::Builder;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use queuewright_linux::http::{self, Answer, Limits};
+use queuewright_report::{EXPLORER_PORT, explorer_fragment};
 use queuewright_scenario::Scenario;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::future::{pending, ready};
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
-use std::sync::Arc;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
 
 const PAGES: Pages = Pages { installed: "explorer", built: "web" };
-/// Longest scenario that goes into an address, bytes.
-const MOST_TEXT: usize = 64 << 10;
 /// Most bytes of all files.
 const MOST_BYTES: u64 = 64 << 20;
-/// A client whose request is not there by then is no browser; nor is one that has not taken its answer by then.
-const REQUEST_WITHIN: Duration = Duration::from_secs(10);
-const DONE_WITHIN: Duration = Duration::from_secs(120);
-/// Connections at a time.
-const CONNECTIONS: usize = 128;
+/// Of a browser.
+pub const LIMITS: Limits = Limits {
+    request_within: Duration::from_secs(10),
+    done_within: Duration::from_secs(120),
+    request: 16 << 10,
+    connections: 128,
+    keep_alive: true,
+};
 /// This machine in an address of the page.
 const NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 /// The page asks nobody for anything; its simulator is WebAssembly in a worker that it has itself.
@@ -44,26 +42,25 @@ const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval' b
     form-action 'none'; frame-ancestors 'none'";
 
 /// What is served: all files of the folder, as they were when it was read, and nothing else.
-struct Site {
+pub struct Site {
     files: BTreeMap<String, (&'static str, Bytes)>,
     /// Where `/` leads.
     first: String,
+    /// Where it is served.
+    port: u16,
 }
 
 /// Serves the page on this machine alone, and opens it.
 pub fn explore(e: &Explore) -> Result<(), Failure> {
-    let scenario = e.scenario.as_deref().map(text_of).transpose()?;
-    let Some(page) = PAGES.first()? else {
-        return Err(Failure::Input(
-            "there is no explorer: in Queuewright's sources, make web and make install".into(),
-        ));
+    let scenario = e.scenario.as_deref().map(fragment_of).transpose()?;
+    let mut site = Site::read(&Site::installed()?)?;
+    site.first += scenario.as_deref().unwrap_or_default();
+    // Reports lead there.
+    let (listener, at) = match e.port {
+        Some(port) => listen(port)?,
+        None => listen(EXPLORER_PORT).or_else(|_| listen(0))?,
     };
-    let site = Site::read(page.parent().unwrap_or(Path::new("/")), scenario.as_deref());
-    let site = site.map_err(|e| Failure::Run(format!("{}: {e}", page.display())))?;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, e.port)).map_err(|error| {
-        Failure::Input(format!("--port {}: {error}; write one that is free, or leave it out", e.port))
-    })?;
-    let at = listener.local_addr().map_err(|e| Failure::Run(format!("the address to serve at: {e}")))?;
+    site.port = at.port();
     let address = format!("http://{at}/");
     print(&format!("{address}\n"))?;
     if !e.no_open
@@ -71,32 +68,46 @@ pub fn explore(e: &Explore) -> Result<(), Failure> {
     {
         eprintln!("note: {why}");
     }
-    match serve(listener, site).map_err(|e| Failure::Run(format!("the page's server: {e}")))? {}
+    match http::serve(listener, LIMITS, move |request| ready(site.answer(&request)), pending::<Infallible>()) {
+        Ok(never) => match never {},
+        Err(e) => Err(Failure::Run(format!("the page's server: {e}"))),
+    }
 }
 
-/// The text of a scenario that is right, and that a page can run.
-fn text_of(path: &Path) -> Result<String, Failure> {
+/// A port of this machine, for this machine alone; 0: any that is free.
+pub fn listen(port: u16) -> Result<(TcpListener, SocketAddr), Failure> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| {
+        Failure::Input(format!("--port {port}: {error}; write one that is free, or leave it out"))
+    })?;
+    let at = listener.local_addr().map_err(|e| Failure::Run(format!("the address to serve at: {e}")))?;
+    Ok((listener, at))
+}
+
+/// The part of an address that holds a scenario, if it is right and a page can have it.
+fn fragment_of(path: &Path) -> Result<String, Failure> {
     let wrong = |what: String| Failure::Input(format!("{}: {what}", path.display()));
     let scenario = Scenario::read(path)?;
-    if let Some(file) = scenario.files().first() {
-        return Err(wrong(format!("it names {}, and a page reads no files", file.given)));
-    }
-    let text = scenario.to_toml();
-    match text.len() > MOST_TEXT {
-        true => Err(wrong(format!("longer than {} kB, which an address may have", MOST_TEXT >> 10))),
-        false => Ok(text),
-    }
+    explorer_fragment(&scenario).map_err(wrong)
 }
 
 impl Site {
-    fn read(folder: &Path, scenario: Option<&str>) -> io::Result<Site> {
-        let mut site = Site { files: BTreeMap::new(), first: "/index.html".into() };
-        if let Some(text) = scenario {
-            site.first += &format!("#text={}", URL_SAFE_NO_PAD.encode(text));
-        }
-        let mut bytes = 0;
-        site.add(folder, "/", &mut bytes)?;
+    /// Where the page lies that belongs to the program.
+    pub fn installed() -> Result<PathBuf, Failure> {
+        let none = "there is no explorer: in Queuewright's sources, make web and make install";
+        PAGES.first()?.ok_or_else(|| Failure::Input(none.into()))
+    }
+
+    /// All that lies beside this page.
+    pub fn read(page: &Path) -> Result<Site, Failure> {
+        let mut site = Site { files: BTreeMap::new(), first: "/index.html".into(), port: 0 };
+        let read = site.add(page.parent().unwrap_or(Path::new("/")), "/", &mut 0);
+        read.map_err(|e| Failure::Run(format!("{}: {e}", page.display())))?;
         Ok(site)
+    }
+
+    /// The same, where it is served.
+    pub fn at(self, port: u16) -> Site {
+        Site { port, ..self }
     }
 
     /// Takes a folder's files and those of the folders in it. Links lead out of it: they are not followed.
@@ -121,42 +132,49 @@ impl Site {
         Ok(())
     }
 
-    fn answer(
-        &self,
-        port: u16,
-        request: &Request<Incoming>,
-    ) -> Result<Response<Full<Bytes>>, hyper::http::Error> {
-        let of = Response::builder()
+    /// How every answer begins.
+    pub fn headed() -> Builder {
+        Response::builder()
             .header(CONTENT_SECURITY_POLICY, POLICY)
             .header(X_CONTENT_TYPE_OPTIONS, "nosniff")
             .header(REFERRER_POLICY, "no-referrer")
             // Another version may be served at the same address tomorrow.
-            .header(CACHE_CONTROL, "no-store");
-        let plain = "text/plain; charset=utf-8";
-        if !is_for(port, request) {
-            let of = of.status(StatusCode::MISDIRECTED_REQUEST).header(CONTENT_TYPE, plain);
-            return of.body(format!("the explorer is at http://{}:{port}/\n", NAMES[0]).into());
+            .header(CACHE_CONTROL, "no-store")
+    }
+
+    pub fn answer(&self, request: &Request<Incoming>) -> Answer {
+        let of = Site::headed();
+        if !is_for(self.port, request) {
+            let there = format!("the explorer is at http://{}:{}/", NAMES[0], self.port);
+            return said(of.status(StatusCode::MISDIRECTED_REQUEST), &there);
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let of = of.status(StatusCode::METHOD_NOT_ALLOWED).header(ALLOW, "GET, HEAD");
-            return of.header(CONTENT_TYPE, plain).body("GET only\n".into());
+            return said(of.status(StatusCode::METHOD_NOT_ALLOWED).header(ALLOW, "GET, HEAD"), "GET only");
         }
         let path = request.uri().path();
         if path == "/" {
-            return of.status(StatusCode::FOUND).header(LOCATION, &self.first).body(Full::default());
+            return whole(of.status(StatusCode::FOUND).header(LOCATION, &self.first), Bytes::new());
         }
         match self.files.get(path) {
-            Some((content, bytes)) => of.header(CONTENT_TYPE, *content).body(Full::new(bytes.clone())),
-            None => {
-                of.status(StatusCode::NOT_FOUND).header(CONTENT_TYPE, plain).body("no such page\n".into())
-            }
+            Some((content, bytes)) => whole(of.header(CONTENT_TYPE, *content), bytes.clone()),
+            None => said(of.status(StatusCode::NOT_FOUND), "no such page"),
         }
     }
 }
 
+/// An answer in one piece.
+pub fn whole(of: Builder, bytes: Bytes) -> Answer {
+    of.body(UnsyncBoxBody::new(Full::new(bytes)))
+}
+
+/// An answer that is a line of text.
+pub fn said(of: Builder, line: &str) -> Answer {
+    whole(of.header(CONTENT_TYPE, "text/plain; charset=utf-8"), format!("{line}\n").into())
+}
+
 /// Does it name this machine, and this port? A page of elsewhere may have a name that leads here (DNS rebinding): the browser lets it
 /// read what is answered, and asks by that name.
-fn is_for(port: u16, request: &Request<Incoming>) -> bool {
+pub fn is_for(port: u16, request: &Request<Incoming>) -> bool {
     let mut hosts = request.headers().get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let Ok(host) = host.to_str() else { return false };
@@ -177,41 +195,5 @@ fn content_type(name: &str) -> Option<&'static str> {
         "png" => "image/png",
         "txt" => "text/plain; charset=utf-8",
         _ => return None,
-    })
-}
-
-/// Answers until the process ends.
-fn serve(listener: TcpListener, site: Site) -> io::Result<Infallible> {
-    listener.set_nonblocking(true)?;
-    let port = listener.local_addr()?.port();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    let site = Arc::new(site);
-    runtime.block_on(async {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        let mut open = JoinSet::new();
-        loop {
-            let Ok((client, _)) = listener.accept().await else {
-                // Out of descriptors, say: it passes.
-                sleep(Duration::from_millis(100)).await;
-                continue;
-            };
-            while open.try_join_next().is_some() {}
-            if open.len() >= CONNECTIONS {
-                continue;
-            }
-            let site = site.clone();
-            open.spawn(async move {
-                let served = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(REQUEST_WITHIN)
-                    .max_buf_size(16 << 10)
-                    .serve_connection(
-                        TokioIo::new(client),
-                        service_fn(|request| std::future::ready(site.answer(port, &request))),
-                    );
-                // Whoever hangs up early has no use for an answer.
-                let _ = timeout(DONE_WITHIN, served).await;
-            });
-        }
     })
 }

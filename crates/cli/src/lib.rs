@@ -10,6 +10,7 @@ mod docs;
 pub mod doing;
 mod explore;
 mod linux;
+mod live;
 mod man;
 mod own;
 mod packetdrill;

@@ -335,6 +335,11 @@ pub fn detach(dev: &str) -> Result<(), Failure> {
 }
 
 pub fn set(s: &Set) -> Result<(), Failure> {
+    crate::print(&changed_now(s)?)
+}
+
+/// The same, and what is in force now, in a line.
+pub fn changed_now(s: &Set) -> Result<String, Failure> {
     // From here on nobody else changes it.
     let held = linux::hold(&s.dev)?;
     let mut text = held.record.text.clone();
@@ -368,7 +373,7 @@ pub fn set(s: &Set) -> Result<(), Failure> {
             let _ = port_setting(port, name, value);
         }
     })?;
-    crate::print(&format!(
+    Ok(format!(
         "{}: {}{asked}{}\n",
         linux::quoted(&s.dev),
         linux::safe(&text),

@@ -4,13 +4,14 @@ use crate::Failure;
 use crate::args::Watch;
 use crate::linux::{now, reasons, with_unit};
 use queuewright_aqm::counters::sum;
-use queuewright_linux::{Error, Status};
+use queuewright_linux::{Error, Stats, Status};
 use queuewright_scenario::units::Unit;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, Sparkline};
 use ratatui::{DefaultTerminal, Frame};
+use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,35 @@ use std::time::{Duration, Instant};
 const KEPT: usize = 400;
 /// Lines of a device, but for its words: the frame, and two of each picture.
 const HEIGHT: u16 = 6;
+
+/// What came between two looks at a device.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Since {
+    pub seconds: f64,
+    /// Sent, bits a second.
+    pub rate_bps: f64,
+    /// Mean sojourn time of what was sent, ms; none: nothing was.
+    pub sojourn_ms: Option<f64>,
+    pub drops: u64,
+    pub marks: u64,
+}
+
+impl Since {
+    /// None: the counters went back, and are those of another qdisc.
+    pub fn of(then: &Stats, now: &Stats, passed: Duration) -> Option<Since> {
+        let sent = now.sent_packets.checked_sub(then.sent_packets)?;
+        let since = |new: u64, old: u64| new.saturating_sub(old);
+        let seconds = passed.as_secs_f64().max(1e-3);
+        let waited = since(now.sojourn_sum_ns, then.sojourn_sum_ns);
+        Some(Since {
+            seconds,
+            rate_bps: since(now.sent_bytes, then.sent_bytes) as f64 * 8.0 / seconds,
+            sojourn_ms: (sent > 0).then(|| waited as f64 / sent as f64 / 1e6),
+            drops: since(sum(&now.drops), sum(&then.drops)),
+            marks: since(sum(&now.marks), sum(&then.marks)),
+        })
+    }
+}
 
 /// A device over time.
 struct Device {
@@ -45,8 +75,11 @@ pub fn watch(w: &Watch) -> Result<(), Failure> {
     if !(10_000_000..=3_600_000_000_000).contains(&every) {
         return Err(wrong("from 10ms to 1h"));
     }
-    let dev = w.dev.as_deref();
-    follow(Duration::from_nanos(every), || Ok(now(dev)?.0))
+    let (dev, every) = (w.dev.as_deref(), Duration::from_nanos(every));
+    match w.web {
+        true => crate::live::live(w, every),
+        false => follow(every, || Ok(now(dev)?.0)),
+    }
 }
 
 /// Shows what `read` tells, every `every`, until `q`, Escape or Ctrl-C.
@@ -93,10 +126,12 @@ impl View {
         self.wrong = None;
         self.devices.retain(|dev, _| all.iter().any(|s| s.dev == *dev));
         for status in all {
-            match self.devices.get_mut(&status.dev) {
-                // Counters that went back are those of another qdisc.
-                Some(d) if status.stats.sent_packets >= d.last.stats.sent_packets => d.add(now, status),
-                _ => {
+            let known = self.devices.get_mut(&status.dev);
+            let since =
+                known.as_ref().and_then(|d| Since::of(&d.last.stats, &status.stats, now.duration_since(d.at)));
+            match known.zip(since) {
+                Some((d, since)) => d.add(now, status, since),
+                None => {
                     let (rate, sojourn) = (VecDeque::new(), VecDeque::new());
                     let fresh = Device { last: status, at: now, rate, sojourn, dropped: 0.0, marked: 0.0 };
                     self.devices.insert(fresh.last.dev.clone(), fresh);
@@ -123,19 +158,12 @@ impl View {
 }
 
 impl Device {
-    fn add(&mut self, now: Instant, status: Status) {
-        let seconds = now.duration_since(self.at).as_secs_f64().max(1e-3);
-        let (then, next) = (&self.last.stats, &status.stats);
-        let since = |new: u64, old: u64| new.saturating_sub(old);
-        let sent = since(next.sent_packets, then.sent_packets);
-        let waited = since(next.sojourn_sum_ns, then.sojourn_sum_ns);
-        let rate = since(next.sent_bytes, then.sent_bytes) as f64 * 8.0 / seconds;
-        self.dropped = since(sum(&next.drops), sum(&then.drops)) as f64 / seconds;
-        self.marked = since(sum(&next.marks), sum(&then.marks)) as f64 / seconds;
-        for (over_time, value) in
-            [(&mut self.rate, rate as u64), (&mut self.sojourn, waited.checked_div(sent).unwrap_or(0) / 1000)]
-        {
-            over_time.push_front(value);
+    fn add(&mut self, now: Instant, status: Status, since: Since) {
+        self.dropped = since.drops as f64 / since.seconds;
+        self.marked = since.marks as f64 / since.seconds;
+        let sojourn_us = since.sojourn_ms.unwrap_or(0.0) * 1e3;
+        for (over_time, value) in [(&mut self.rate, since.rate_bps), (&mut self.sojourn, sojourn_us)] {
+            over_time.push_front(value as u64);
             over_time.truncate(KEPT);
         }
         (self.last, self.at) = (status, now);
@@ -201,7 +229,6 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuewright_linux::Stats;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 

@@ -35,7 +35,7 @@ fn main() {
         return left_out("attached disciplines", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 31] = [
+    let tests: [(&str, fn()); 32] = [
         ("planted", planted),
         ("mounted_anew", mounted_anew),
         ("held_by_a_stranger", held_by_a_stranger),
@@ -62,6 +62,7 @@ fn main() {
         ("counts_its_own_queues", counts_its_own_queues),
         ("nobody_may", nobody_may),
         ("exported", exported),
+        ("shown_in_a_page", shown_in_a_page),
         ("short_of_files", short_of_files),
         ("puts_back", puts_back),
         ("attached_by_another_since", attached_by_another_since),
@@ -1583,6 +1584,132 @@ fn nobody_may() {
         assert!(code == 1 && text.contains("sudo"), "{words:?}: {code} {text}");
     }
     assert!(!works(&["status", "v0"]).contains("missing"));
+    works(&["detach", "v0"]);
+}
+
+/// `watch --web`, and where it is, with its token.
+struct Page(Child, String, String);
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Page {
+    fn begin(bin: &Path, words: &[&str]) -> Page {
+        let mut command = Command::new(bin);
+        command.args(["watch", "--web", "--every", "20ms"]).args(words).stdin(Stdio::null()).current_dir("/");
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        let address = line.trim().strip_prefix("http://").and_then(|l| l.split_once("/index.html#live="));
+        let (at, token) = address.unwrap_or_else(|| panic!("{line:?}"));
+        Page(child, at.into(), token.into())
+    }
+
+    /// Begins a request, of whoever has these headers.
+    fn asks(&self, request: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
+        let mut client = TcpStream::connect(&self.1).expect("it listens");
+        let length = body.len();
+        write!(client, "{request} HTTP/1.0\r\n{headers}Content-Length: {length}\r\n\r\n{body}").expect("it reads");
+        BufReader::new(client)
+    }
+
+    /// Of the page itself.
+    fn own(&self) -> String {
+        format!("Host: {}\r\nOrigin: http://{}\r\nAuthorization: Bearer {}\r\n", self.1, self.1, self.2)
+    }
+
+    /// The whole answer.
+    fn answer(&self, request: &str, headers: &str, body: &str) -> String {
+        let mut text = String::new();
+        self.asks(request, headers, body).read_to_string(&mut text).expect("it answers");
+        text
+    }
+
+    fn sets(&self, body: &str) -> String {
+        self.answer("POST /live/set", &self.own(), body)
+    }
+
+    /// Looks at what is attached, as they come.
+    fn looks(&self) -> impl Iterator<Item = serde_json::Value> + use<> {
+        let lines = self.asks("GET /live/events", &self.own(), "").lines().map(|line| line.expect("it goes on"));
+        lines.filter_map(|line| Some(serde_json::from_str(line.strip_prefix("data: ")?).expect("JSON")))
+    }
+}
+
+/// What is attached is told to a page that has the token, and changed by it where that was allowed.
+fn shown_in_a_page() {
+    tool("ip", &["link", "set", "lo", "up"]);
+    attach("v0");
+    let dir = open_folder();
+    let installed = dir.path().join("share/doc/queuewright/explorer");
+    fs::create_dir_all(&installed).expect("a folder");
+    fs::write(installed.join("index.html"), "the page").expect("a file");
+    let bin = dir.path().join("bin/queuewright");
+    fs::create_dir_all(bin.parent().expect("a folder")).expect("a folder");
+    fs::copy(env!("CARGO_BIN_EXE_queuewright"), &bin).expect("copied");
+
+    let page = Page::begin(&bin, &[]);
+    let own = page.own();
+    assert!(page.answer("GET /index.html", &own, "").ends_with("\r\n\r\nthe page"));
+    let look = page.looks().find(|look| !look["devices"][0]["since"].is_null()).expect("looks");
+    let seen = &look["devices"][0];
+    assert_eq!((&seen["name"], &seen["status"]["dev"]), (&"v0".into(), &"v0".into()), "{look}");
+    assert_eq!((&seen["status"]["rate"], &look["set"]), (&20_000_000.into(), &false.into()), "{look}");
+    assert_eq!(look["wrong"], serde_json::json!([]), "{look}");
+    let begins = |answer: String, status: &str| assert!(answer.starts_with(&format!("HTTP/1.0 {status} ")), "{answer}");
+    let token = format!("Authorization: Bearer {}\r\n", page.2);
+    let here = format!("Host: {}\r\n", page.1);
+    for (headers, status) in [
+        (here.clone(), "401"),
+        (format!("{here}Authorization: Bearer {}x\r\n", page.2), "401"),
+        (format!("{here}{token}Origin: http://elsewhere.example\r\n"), "403"),
+        (format!("{here}{token}Origin: null\r\n"), "403"),
+        (format!("Host: elsewhere.example\r\n{token}"), "421"),
+        (token, "421"),
+    ] {
+        begins(page.answer("GET /live/events", &headers, ""), status);
+        begins(page.answer("POST /live/set", &headers, "{}"), status);
+    }
+    begins(page.answer("GET /live/set", &own, ""), "405");
+    begins(page.answer("GET /live/", &own, ""), "404");
+    begins(page.sets(r#"{"dev":"v0","changes":["rate=9mbit"]}"#), "403");
+    // Who does not read is in nobody's way, however many.
+    let slow: Vec<_> = (0..300).map(|_| page.asks("GET /live/events", &own, "")).collect();
+    assert_eq!(page.looks().take(3).count(), 3);
+    drop(slow);
+    // What is no longer there is said.
+    tool("tc", &["qdisc", "del", "dev", "v0", "root"]);
+    page.looks().find(|look| look["devices"][0]["status"]["there"] == false).expect("looks");
+    works(&["detach", "v0"]);
+    page.looks().find(|look| look["devices"] == serde_json::json!([])).expect("looks");
+    drop(page);
+
+    attach("v0");
+    let mut page = Page::begin(&bin, &["v0", "--allow-set"]);
+    begins(page.sets(r#"{"dev":"v0","changes":["rate=9mbit","target=7ms"]}"#), "200");
+    assert!(works(&["status", "v0"]).contains("codel:target=7ms), 9mbit"), "{}", works(&["status", "v0"]));
+    for (wrong, status) in [
+        (r#"{"dev":"v0","changes":["target=-1"]}"#, "422"),
+        (r#"{"dev":"v0","changes":["weights=/etc/passwd"]}"#, "422"),
+        (r#"{"dev":"v1","changes":["rate=9mbit"]}"#, "422"),
+        (r#"{"dev":"../v0","changes":["rate=9mbit"]}"#, "422"),
+        (r#"{"dev":"v0","changes":[],"more":1}"#, "422"),
+        ("no JSON", "422"),
+        (&format!("\"{}\"", "x".repeat(5000)), "400"),
+    ] {
+        begins(page.sets(wrong), status);
+    }
+    page.looks().find(|look| look["set"] == true && look["devices"][0]["status"]["rate"] == 9_000_000).expect("looks");
+    page.0.kill().expect("it runs");
+    let mut log = String::new();
+    page.0.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
+    assert!(log.starts_with("v0: set rate=9mbit target=7ms, asked by the page: done\n"), "{log}");
+    assert!(log.lines().nth(1).is_some_and(|line| line.contains("target=-1")) && log.lines().count() == 2, "{log}");
     works(&["detach", "v0"]);
 }
 

@@ -294,7 +294,7 @@ static void sample(uint64_t at)
 		struct flow *f = &flows[i];
 		struct flow_sample s = { .at_ns = at,
 					 .received = f->received,
-
+					 .pacing_rate = UINT64_MAX,
 					 .flow = i };
 		union {
 			struct tcp_info info;
@@ -312,6 +312,7 @@ static void sample(uint64_t at)
 			s.srtt_us = u.info.tcpi_rtt;
 			s.retransmits = u.info.tcpi_total_retrans;
 			s.timeouts = timeouts;
+			s.pacing_rate = u.info.tcpi_pacing_rate;
 		}
 		put(&samples, &s, sizeof(s));
 	}

@@ -55,6 +55,7 @@ struct packet {
 struct flow_sample {
 	uint64_t at_ns;
 	uint64_t received; /* application bytes that the receiver has read */
+	uint64_t pacing_rate; /* bytes a second; all ones: none */
 	uint32_t flow;
 	uint32_t cwnd; /* packets */
 	uint32_t srtt_us;

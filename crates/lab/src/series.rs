@@ -3,8 +3,20 @@
 use crate::measure::Seen;
 use crate::stats::Stats;
 use crate::stream::FlowSample;
+use queuewright_cca::{Cca, Conn, Flavour, Kind};
 use queuewright_results::{Column, Series};
 use queuewright_scenario::spec::Traffic;
+
+/// Does a sender with this control space out what it sends?
+fn paces(cca: Kind) -> bool {
+    // One of a user's own is in the kernel alone here, and says there what it wants.
+    if matches!(cca, Kind::Own(_)) {
+        return true;
+    }
+    let mut conn = Conn::default();
+    let _ = Cca::new(cca, Flavour::LINUX, &mut conn, 0);
+    conn.pacing
+}
 
 impl Seen<'_> {
     /// The simulator's columns; of a controller's own variables those that the kernel shows.
@@ -46,9 +58,16 @@ impl Seen<'_> {
         }
         for &f in &self.spec.series_flows {
             let of = |what: fn(&FlowSample) -> f64| self.samples_of(f as usize).map(what).collect();
-            if matches!(self.spec.flows[f as usize].traffic, Traffic::Tcp { .. }) {
+            if let Traffic::Tcp { cca, .. } = self.spec.flows[f as usize].traffic {
                 columns.push(column(format!("flow{f}.cwnd"), "packets", of(|s| f64::from(s.cwnd))));
                 columns.push(column(format!("flow{f}.srtt_ms"), "ms", of(|s| f64::from(s.srtt_us) / 1e3)));
+                let paced = |s: &FlowSample| match s.pacing_rate {
+                    u64::MAX => f64::NAN,
+                    bytes => bytes as f64 * 8.0,
+                };
+                // The kernel has a rate for each, and keeps to it where the control asks for that.
+                let values = self.samples_of(f as usize).map(|s| if paces(cca) { paced(s) } else { f64::NAN });
+                columns.push(column(format!("flow{f}.pacing_bps"), "bit/s", values.collect()));
             }
             let received = self.samples_of(f as usize).map(|s| s.received).collect();
             columns.push(column(format!("flow{f}.goodput_bps"), "bit/s", rates(received)));

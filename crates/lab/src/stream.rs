@@ -45,6 +45,8 @@ pub struct FlowSample {
     pub cwnd: u32,
     /// Smoothed round-trip time.
     pub srtt_us: u32,
+    /// Rate at which it may send, bytes a second; the largest number: any.
+    pub pacing_rate: u64,
     /// Segments sent again so far.
     pub retransmits: u32,
     /// Timeouts so far.
@@ -278,6 +280,7 @@ impl Raw {
                 flow: r.u32(flow_sample::FLOW),
                 cwnd: r.u32(flow_sample::CWND),
                 srtt_us: r.u32(flow_sample::SRTT_US),
+                pacing_rate: r.u64(flow_sample::PACING_RATE),
                 retransmits: r.u32(flow_sample::RETRANSMITS),
                 timeouts: r.u32(flow_sample::TIMEOUTS),
             })),

@@ -1,13 +1,12 @@
 //! Metrics of what is attached, in OpenMetrics' text form, over HTTP.
 
+use crate::http::{self, Answer, Limits, has_token};
 use crate::{Class, Error, Record, Status, broken, names, records, statuses};
 use http_body_util::Full;
+use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::header::{ALLOW, CONTENT_TYPE, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeCounterValue, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -16,30 +15,24 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 use queuewright_aqm::REASON_NAMES;
 use queuewright_aqm::counters::sum;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Error as Unwritten;
+use std::future::pending;
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::Instant;
 
 /// Content type of [`openmetrics`].
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// A client whose request is not there by then is no scraper.
-const REQUEST_WITHIN: Duration = Duration::from_secs(2);
-/// Nor is one that has not taken its answer by then.
-const DONE_WITHIN: Duration = Duration::from_secs(10);
-/// Longest request that is read, bytes.
-const REQUEST: usize = 8192;
-/// Connections at a time, well below the 1024 files that a process may have. One more ends the oldest that has not asked yet: who
-/// is silent is in nobody's way.
-const CONNECTIONS: usize = 256;
-/// Out of descriptors, say: it passes.
-const BREATH: Duration = Duration::from_millis(100);
+const LIMITS: Limits = Limits {
+    request_within: Duration::from_secs(2),
+    done_within: Duration::from_secs(10),
+    request: 8192,
+    connections: 256,
+    keep_alive: false,
+};
 
 /// Devices with what was read of each: its state, or why that cannot be read; and files that are no records, by their names.
 pub type All = Vec<(String, Result<Status, Error>)>;
@@ -279,72 +272,20 @@ pub fn serve<F>(listener: TcpListener, token: Option<String>, read: F) -> Result
 where
     F: Fn() -> Result<All, Error> + Send + Sync + 'static,
 {
-    let wrong = |e: std::io::Error| Error::System(format!("the metrics' server: {e}"));
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_io().enable_time().max_blocking_threads(1).build().map_err(wrong)?;
-    listener.set_nonblocking(true).map_err(wrong)?;
-    let offer = Offer { read, token, last: Arc::default(), said: Mutex::default() };
-    runtime.block_on(async {
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(wrong)?;
-        accept(&listener, &Arc::new(offer)).await
-    })
+    let offer = Arc::new(Offer { read, token, last: Arc::default(), said: Mutex::default() });
+    let answer = move |request| answer(request, Arc::clone(&offer));
+    http::serve(listener, LIMITS, answer, pending())
+        .map_err(|e| Error::System(format!("the metrics' server: {e}")))
 }
 
-async fn accept<F>(listener: &tokio::net::TcpListener, offer: &Arc<Offer<F>>) -> Result<Infallible, Error>
-where
-    F: Fn() -> Result<All, Error> + Send + Sync + 'static,
-{
-    let mut open: VecDeque<(JoinHandle<()>, Arc<AtomicBool>)> = VecDeque::new();
-    loop {
-        let Ok((client, _)) = listener.accept().await else {
-            sleep(BREATH).await;
-            continue;
-        };
-        open.retain(|(client, _)| !client.is_finished());
-        if open.len() >= CONNECTIONS {
-            let silent = open.iter().position(|(_, asked)| !asked.load(Ordering::Relaxed));
-            open.remove(silent.unwrap_or(0)).inspect(|(client, _)| client.abort());
-        }
-        let asked = Arc::new(AtomicBool::new(false));
-        open.push_back((tokio::spawn(converse(client, offer.clone(), asked.clone())), asked));
-    }
-}
-
-/// One connection: one request. `asked`: it has come.
-async fn converse<F, C>(client: C, offer: Arc<Offer<F>>, asked: Arc<AtomicBool>)
-where
-    F: Fn() -> Result<All, Error> + Send + Sync + 'static,
-    C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(REQUEST_WITHIN)
-        .max_buf_size(REQUEST)
-        .max_headers(64)
-        .keep_alive(false)
-        .half_close(true)
-        .serve_connection(
-            TokioIo::new(client),
-            service_fn(|request| {
-                asked.store(true, Ordering::Relaxed);
-                answer(request, offer.clone())
-            }),
-        );
-    // Whoever hangs up early has no use for an answer.
-    let _ = timeout(DONE_WITHIN, served).await;
-}
-
-async fn answer<F>(
-    request: Request<Incoming>,
-    offer: Arc<Offer<F>>,
-) -> Result<Response<Full<Bytes>>, hyper::http::Error>
+async fn answer<F>(request: Request<Incoming>, offer: Arc<Offer<F>>) -> Answer
 where
     F: Fn() -> Result<All, Error> + Send + Sync + 'static,
 {
     let plain = "text/plain; charset=utf-8";
     let as_text = Response::builder().header(CONTENT_TYPE, plain);
-    let of = |text: &str| Full::new(Bytes::from(format!("{text}\n")));
-    if !offer.token.as_deref().is_none_or(|token| knows(&request, token)) {
+    let of = |text: &str| UnsyncBoxBody::new(Full::new(Bytes::from(format!("{text}\n"))));
+    if !offer.token.as_deref().is_none_or(|token| has_token(&request, token)) {
         let answer = as_text.status(StatusCode::UNAUTHORIZED).header(WWW_AUTHENTICATE, "Bearer");
         return answer.body(of("this needs the token: Authorization: Bearer TOKEN"));
     }
@@ -371,20 +312,10 @@ where
     });
     let failed = as_text.status(StatusCode::INTERNAL_SERVER_ERROR);
     match read.await {
-        Ok(Ok(text)) => Response::builder().header(CONTENT_TYPE, OPENMETRICS).body(Full::new(text)),
+        Ok(Ok(text)) => Response::builder().header(CONTENT_TYPE, OPENMETRICS).body(UnsyncBoxBody::new(Full::new(text))),
         Ok(Err(e)) => failed.body(of(&e.to_string())),
         Err(_) => failed.body(of("reading what is attached came to no end")),
     }
-}
-
-/// Has it the token? In a time that does not tell how much of it is right.
-fn knows(request: &Request<Incoming>, token: &str) -> bool {
-    let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let given =
-        given.and_then(|value| value.split_once(' ')).filter(|(how, _)| how.eq_ignore_ascii_case("bearer"));
-    let Some((_, given)) = given else { return false };
-    let differ = given.bytes().zip(token.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
-    given.len() == token.len() && differ == 0
 }
 
 #[cfg(test)]
@@ -393,7 +324,7 @@ mod tests {
     use crate::Stats;
     use std::io::{Read, Write};
     use std::net::TcpStream;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
     fn qdisc() -> Status {
         let mut sojourns = [0; 40];
@@ -521,12 +452,17 @@ mod tests {
         Ok(vec![("eth0".into(), Ok(qdisc()))])
     }
 
+    async fn conversation(client: DuplexStream, offer: Arc<Offer<Reader>>) {
+        let answer = move |request| answer(request, Arc::clone(&offer));
+        http::converse(client, LIMITS, Arc::new(answer), Arc::default()).await;
+    }
+
     /// What a server answers to a request, sent in one piece.
     async fn asked(request: &[u8], token: Option<&str>, read: Reader) -> String {
         let (mut client, server) = duplex(1 << 20);
         client.write_all(request).await.unwrap();
         client.shutdown().await.unwrap();
-        let served = tokio::spawn(converse(server, offer(token, read), Arc::default()));
+        let served = tokio::spawn(conversation(server, offer(token, read)));
         let mut got = String::new();
         client.read_to_string(&mut got).await.unwrap();
         served.await.unwrap();
@@ -549,7 +485,7 @@ mod tests {
             let got = asked(request, None, none).await;
             assert!(got.starts_with(status) && got.is_empty() == status.is_empty(), "{request:?}: {got}");
         }
-        let long = [b"GET /metrics HTTP/1.1\r\nA: ".as_slice(), &vec![b'x'; 2 * REQUEST]].concat();
+        let long = [b"GET /metrics HTTP/1.1\r\nA: ".as_slice(), &vec![b'x'; 2 * LIMITS.request]].concat();
         assert!(asked(&long, None, good).await.starts_with("HTTP/1.1 431 "));
     }
 
@@ -593,14 +529,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_silent_and_the_slow_are_let_go() {
         for (says, within) in [
-            ("", REQUEST_WITHIN),
-            ("GET /metrics HTTP/1.1\r\nHost: x", REQUEST_WITHIN),
-            ("GET /metrics HTTP/1.0\r\n\r\n", DONE_WITHIN),
+            ("", LIMITS.request_within),
+            ("GET /metrics HTTP/1.1\r\nHost: x", LIMITS.request_within),
+            ("GET /metrics HTTP/1.0\r\n\r\n", LIMITS.done_within),
         ] {
             let begun = tokio::time::Instant::now();
             let (mut client, server) = duplex(64);
             client.write_all(says.as_bytes()).await.unwrap();
-            converse(server, offer(None, good), Arc::default()).await;
+            conversation(server, offer(None, good)).await;
             let took = begun.elapsed();
             assert!(took >= within && took < within + Duration::from_millis(10), "{says:?}: {took:?}");
         }
@@ -645,7 +581,7 @@ mod tests {
         let mut scrapers = vec![ask()];
         begins.recv().unwrap();
         scrapers.extend((0..50).map(|_| ask()));
-        let mut silent: Vec<TcpStream> = (0..CONNECTIONS).map(|_| TcpStream::connect(at).unwrap()).collect();
+        let mut silent: Vec<TcpStream> = (0..LIMITS.connections).map(|_| TcpStream::connect(at).unwrap()).collect();
         // So many are there, and the first of the silent has been let go.
         assert_eq!(silent[0].read(&mut [0]).unwrap(), 0);
         // One reading for the first, one for the fifty: a third would wait for ever.

@@ -20,6 +20,7 @@ mod folder;
 mod foreign;
 mod front;
 mod hosts;
+pub mod http;
 mod libbpf;
 mod maps;
 mod mounts;

@@ -9,6 +9,8 @@
 //! - [`Folder`]: writes all of it while the runs come in
 
 mod answer;
+#[cfg(not(target_family = "wasm"))]
+mod explorer;
 // A page has no files and no terminal, and pictures of its own.
 #[cfg(not(target_family = "wasm"))]
 pub mod csv;
@@ -26,6 +28,8 @@ mod table;
 mod thin;
 
 pub use answer::{FEW, UNHEARD_MOS, UNNOTICED_PAGE_S, UNNOTICED_SHARE, UNNOTICED_STALL_S, answer};
+#[cfg(not(target_family = "wasm"))]
+pub use explorer::{EXPLORER_PORT, explorer_fragment};
 #[cfg(not(target_family = "wasm"))]
 pub use folder::{Error, Folder, file_name, new_folder, replace};
 #[cfg(not(target_family = "wasm"))]

@@ -675,7 +675,8 @@ pub struct Series {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Column {
     /// Such as `bottleneck.backlog_bytes`, `bottleneck.rate_bps`, `bottleneck.drops` (so far),
-    /// `bottleneck.threshold_bytes`, `bottleneck.drop_probability`, `flow0.cwnd`, `flow0.goodput_bps`.
+    /// `bottleneck.threshold_bytes`, `bottleneck.drop_probability`, `flow0.cwnd`, `flow0.goodput_bps`, `flow0.pacing_bps` (the rate by which a sender spaces out what
+    /// it sends; NaN: it does not).
     pub name: String,
     /// `bytes`, `bit/s`, `packets`, `ms` or empty.
     pub unit: String,

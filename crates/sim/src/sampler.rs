@@ -41,6 +41,7 @@ impl Sampler {
             if let Traffic::Tcp { cca, .. } = spec.flows[f as usize].traffic {
                 columns.push(column(format!("flow{f}.cwnd"), "packets"));
                 columns.push(column(format!("flow{f}.srtt_ms"), "ms"));
+                columns.push(column(format!("flow{f}.pacing_bps"), "bit/s"));
                 for (name, unit) in probes(cca) {
                     columns.push(column(format!("flow{f}.{name}"), unit));
                 }
@@ -85,6 +86,8 @@ impl Sampler {
                 let conn = flow.conn();
                 put(conn.map_or(f64::NAN, |c| f64::from(c.cwnd)));
                 put(conn.map_or(f64::NAN, |c| f64::from(c.srtt_us) / 8000.0));
+                let paced = conn.filter(|c| c.pacing && c.pacing_rate != u64::MAX);
+                put(paced.map_or(f64::NAN, |c| c.pacing_rate as f64 * 8.0));
                 for i in 0..probes(*cca).len() {
                     put(flow.control_probe(i));
                 }

@@ -8,7 +8,7 @@ mod figure;
 mod figures;
 mod over_time;
 
-use crate::summary;
+use crate::{explorer, summary};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use figure::{COLORS, Figure, Pool, escape};
 use queuewright_results::Results;
@@ -242,6 +242,14 @@ fn scenario(page: &mut String, results: &Results, scenario_toml: &str) {
             page,
             "<details open><summary>Scenario file</summary><pre>{}</pre></details>",
             escape(scenario_toml)
+        );
+    }
+    if let Some(address) = explorer::address(scenario_toml) {
+        let _ = writeln!(
+            page,
+            "<p><a href=\"{}\">See it packet by packet</a> in the explorer, while <code>queuewright explore</code> \
+             runs on this machine.</p>",
+            escape(&address)
         );
     }
     let _ = writeln!(
