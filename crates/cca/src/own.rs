@@ -124,7 +124,12 @@ pub fn check(path: &str, text: &str) -> Result<String, String> {
 fn describe(name: &str, source: &str, table: &'static Table) -> Result<Mine, String> {
     // SAFETY: the list of a table ends with a name of 0, and what is loaded stays.
     let probes = unsafe {
-        queuewright_own::variables(name, table.shown, "flow", &["cwnd", "srtt_ms", "pacing_bps", "goodput_bps"])?
+        queuewright_own::variables(
+            name,
+            table.shown,
+            "flow",
+            &["cwnd", "srtt_ms", "pacing_bps", "goodput_bps"],
+        )?
     };
     let about = match table.about.is_null() {
         true => "a congestion control of your own",

@@ -68,7 +68,8 @@ pub fn explore(e: &Explore) -> Result<(), Failure> {
     {
         eprintln!("note: {why}");
     }
-    match http::serve(listener, LIMITS, move |request| ready(site.answer(&request)), pending::<Infallible>()) {
+    match http::serve(listener, LIMITS, move |request| ready(site.answer(&request)), pending::<Infallible>())
+    {
         Ok(never) => match never {},
         Err(e) => Err(Failure::Run(format!("the page's server: {e}"))),
     }

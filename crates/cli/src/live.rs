@@ -57,7 +57,12 @@ struct Seen {
 struct Looks(BTreeMap<String, (Instant, Stats)>);
 
 impl Looks {
-    fn take(&mut self, begun: Instant, set: bool, read: Result<(Vec<Status>, Vec<linux::Error>), linux::Error>) -> Look {
+    fn take(
+        &mut self,
+        begun: Instant,
+        set: bool,
+        read: Result<(Vec<Status>, Vec<linux::Error>), linux::Error>,
+    ) -> Look {
         let at = Instant::now();
         let (all, unread) = read.unwrap_or_else(|e| (Vec::new(), vec![e]));
         let before = std::mem::take(&mut self.0);
@@ -109,7 +114,8 @@ pub fn live(w: &Watch, every: Duration) -> Result<(), Failure> {
     // Its scripts may ask for changes.
     let page = Site::installed()?;
     let folder = page.parent().unwrap_or(&page);
-    let folder = linux::trusted(folder, "install the explorer as root: make install").map_err(Failure::Input)?;
+    let folder =
+        linux::trusted(folder, "install the explorer as root: make install").map_err(Failure::Input)?;
     let site = Site::read(&folder.join("index.html"))?;
     let (listener, at) = listen(w.port)?;
     let mut random = [0; TOKEN];
@@ -190,8 +196,12 @@ async fn answer(request: Request<Incoming>, live: Arc<Live>) -> Answer {
             Ok(text) => said(of, text.trim_end()),
             Err((status, why)) => said(of.status(status), &why),
         },
-        (_, "/live/events") => said(of.status(StatusCode::METHOD_NOT_ALLOWED).header(ALLOW, "GET"), "GET only"),
-        (_, "/live/set") => said(of.status(StatusCode::METHOD_NOT_ALLOWED).header(ALLOW, "POST"), "POST only"),
+        (_, "/live/events") => {
+            said(of.status(StatusCode::METHOD_NOT_ALLOWED).header(ALLOW, "GET"), "GET only")
+        }
+        (_, "/live/set") => {
+            said(of.status(StatusCode::METHOD_NOT_ALLOWED).header(ALLOW, "POST"), "POST only")
+        }
         _ => said(of.status(StatusCode::NOT_FOUND), "no such page"),
     }
 }
@@ -205,10 +215,13 @@ async fn change(request: Request<Incoming>, live: &Live) -> Result<String, (Stat
     }
     let body = Limited::new(request.into_body(), CHANGE).collect();
     let Ok(Ok(body)) = tokio::time::timeout(LIMITS.request_within, body).await else {
-        return Err((StatusCode::BAD_REQUEST, format!("the request did not come whole, or has more than {CHANGE} bytes")));
+        return Err((
+            StatusCode::BAD_REQUEST,
+            format!("the request did not come whole, or has more than {CHANGE} bytes"),
+        ));
     };
-    let asked: Change =
-        serde_json::from_slice(&body.to_bytes()).map_err(|e| wrong(format!("not what the page asks: {e}")))?;
+    let asked: Change = serde_json::from_slice(&body.to_bytes())
+        .map_err(|e| wrong(format!("not what the page asks: {e}")))?;
     if live.dev.as_ref().is_some_and(|dev| *dev != asked.dev) {
         return Err(wrong(format!("{}: it is not the device that is watched", linux::with_name(&asked.dev))));
     }
@@ -216,7 +229,8 @@ async fn change(request: Request<Incoming>, live: &Live) -> Result<String, (Stat
     if asked.changes.iter().any(|change| change.starts_with("weights=")) {
         return Err(wrong("weights: a file is named on the command line alone".into()));
     }
-    let words = format!("{}: set {}, asked by the page", linux::with_name(&asked.dev), asked.changes.join(" "));
+    let words =
+        format!("{}: set {}, asked by the page", linux::with_name(&asked.dev), asked.changes.join(" "));
     let set = Set { dev: asked.dev, changes: asked.changes };
     // One after the other, and not while somebody looks: there is one thread for both.
     let done = tokio::task::spawn_blocking(move || changed_now(&set)).await;

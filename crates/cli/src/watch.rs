@@ -127,8 +127,9 @@ impl View {
         self.devices.retain(|dev, _| all.iter().any(|s| s.dev == *dev));
         for status in all {
             let known = self.devices.get_mut(&status.dev);
-            let since =
-                known.as_ref().and_then(|d| Since::of(&d.last.stats, &status.stats, now.duration_since(d.at)));
+            let since = known
+                .as_ref()
+                .and_then(|d| Since::of(&d.last.stats, &status.stats, now.duration_since(d.at)));
             match known.zip(since) {
                 Some((d, since)) => d.add(now, status, since),
                 None => {

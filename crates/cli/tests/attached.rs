@@ -1601,12 +1601,15 @@ impl Page {
     fn begin(bin: &Path, words: &[&str]) -> Page {
         let mut command = Command::new(bin);
         command.args(["watch", "--web", "--every", "20ms"]).args(words).stdin(Stdio::null()).current_dir("/");
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
         let address = line.trim().strip_prefix("http://").and_then(|l| l.split_once("/index.html#live="));
-        let (at, token) = address.unwrap_or_else(|| panic!("{line:?}"));
+        let Some((at, token)) = address else {
+            let mut said = String::new();
+            let _ = child.stderr.take().expect("a pipe").read_to_string(&mut said);
+            panic!("{line:?} {said}");
+        };
         Page(child, at.into(), token.into())
     }
 
@@ -1614,7 +1617,8 @@ impl Page {
     fn asks(&self, request: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
         let mut client = TcpStream::connect(&self.1).expect("it listens");
         let length = body.len();
-        write!(client, "{request} HTTP/1.0\r\n{headers}Content-Length: {length}\r\n\r\n{body}").expect("it reads");
+        write!(client, "{request} HTTP/1.0\r\n{headers}Content-Length: {length}\r\n\r\n{body}")
+            .expect("it reads");
         BufReader::new(client)
     }
 
@@ -1636,7 +1640,8 @@ impl Page {
 
     /// Looks at what is attached, as they come.
     fn looks(&self) -> impl Iterator<Item = serde_json::Value> + use<> {
-        let lines = self.asks("GET /live/events", &self.own(), "").lines().map(|line| line.expect("it goes on"));
+        let lines =
+            self.asks("GET /live/events", &self.own(), "").lines().map(|line| line.expect("it goes on"));
         lines.filter_map(|line| Some(serde_json::from_str(line.strip_prefix("data: ")?).expect("JSON")))
     }
 }
@@ -1645,7 +1650,7 @@ impl Page {
 fn shown_in_a_page() {
     tool("ip", &["link", "set", "lo", "up"]);
     attach("v0");
-    let dir = open_folder();
+    let dir = tempfile::tempdir().expect("a folder");
     let installed = dir.path().join("share/doc/queuewright/explorer");
     fs::create_dir_all(&installed).expect("a folder");
     fs::write(installed.join("index.html"), "the page").expect("a file");
@@ -1661,7 +1666,9 @@ fn shown_in_a_page() {
     assert_eq!((&seen["name"], &seen["status"]["dev"]), (&"v0".into(), &"v0".into()), "{look}");
     assert_eq!((&seen["status"]["rate"], &look["set"]), (&20_000_000.into(), &false.into()), "{look}");
     assert_eq!(look["wrong"], serde_json::json!([]), "{look}");
-    let begins = |answer: String, status: &str| assert!(answer.starts_with(&format!("HTTP/1.0 {status} ")), "{answer}");
+    let begins = |answer: String, status: &str| {
+        assert!(answer.starts_with(&format!("HTTP/1.0 {status} ")), "{answer}")
+    };
     let token = format!("Authorization: Bearer {}\r\n", page.2);
     let here = format!("Host: {}\r\n", page.1);
     for (headers, status) in [
@@ -1704,12 +1711,17 @@ fn shown_in_a_page() {
     ] {
         begins(page.sets(wrong), status);
     }
-    page.looks().find(|look| look["set"] == true && look["devices"][0]["status"]["rate"] == 9_000_000).expect("looks");
+    page.looks()
+        .find(|look| look["set"] == true && look["devices"][0]["status"]["rate"] == 9_000_000)
+        .expect("looks");
     page.0.kill().expect("it runs");
     let mut log = String::new();
     page.0.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
     assert!(log.starts_with("v0: set rate=9mbit target=7ms, asked by the page: done\n"), "{log}");
-    assert!(log.lines().nth(1).is_some_and(|line| line.contains("target=-1")) && log.lines().count() == 2, "{log}");
+    assert!(
+        log.lines().nth(1).is_some_and(|line| line.contains("target=-1")) && log.lines().count() == 2,
+        "{log}"
+    );
     works(&["detach", "v0"]);
 }
 

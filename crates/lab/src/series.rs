@@ -66,7 +66,8 @@ impl Seen<'_> {
                     bytes => bytes as f64 * 8.0,
                 };
                 // The kernel has a rate for each, and keeps to it where the control asks for that.
-                let values = self.samples_of(f as usize).map(|s| if paces(cca) { paced(s) } else { f64::NAN });
+                let values =
+                    self.samples_of(f as usize).map(|s| if paces(cca) { paced(s) } else { f64::NAN });
                 columns.push(column(format!("flow{f}.pacing_bps"), "bit/s", values.collect()));
             }
             let received = self.samples_of(f as usize).map(|s| s.received).collect();

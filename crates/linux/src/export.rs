@@ -312,7 +312,9 @@ where
     });
     let failed = as_text.status(StatusCode::INTERNAL_SERVER_ERROR);
     match read.await {
-        Ok(Ok(text)) => Response::builder().header(CONTENT_TYPE, OPENMETRICS).body(UnsyncBoxBody::new(Full::new(text))),
+        Ok(Ok(text)) => {
+            Response::builder().header(CONTENT_TYPE, OPENMETRICS).body(UnsyncBoxBody::new(Full::new(text)))
+        }
         Ok(Err(e)) => failed.body(of(&e.to_string())),
         Err(_) => failed.body(of("reading what is attached came to no end")),
     }
@@ -581,7 +583,8 @@ mod tests {
         let mut scrapers = vec![ask()];
         begins.recv().unwrap();
         scrapers.extend((0..50).map(|_| ask()));
-        let mut silent: Vec<TcpStream> = (0..LIMITS.connections).map(|_| TcpStream::connect(at).unwrap()).collect();
+        let mut silent: Vec<TcpStream> =
+            (0..LIMITS.connections).map(|_| TcpStream::connect(at).unwrap()).collect();
         // So many are there, and the first of the silent has been let go.
         assert_eq!(silent[0].read(&mut [0]).unwrap(), 0);
         // One reading for the first, one for the fifty: a third would wait for ever.
