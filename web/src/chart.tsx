@@ -55,6 +55,13 @@ function drawn({ values, scale = 1 }: Line, length: number): (number | null)[] {
   return out;
 }
 
+/** A third more than what 99 of 100 of the values are below, or the highest. */
+function usual([, ...lines]: uPlot.AlignedData): number {
+  const all = lines.flatMap((line) => [...line].filter((v) => v != null)).sort((a, b) => a - b);
+  const most = all.at(-1) ?? 0;
+  return Math.min(most, (4 / 3) * (all[Math.floor(0.99 * all.length)] ?? most));
+}
+
 export function Chart(props: {
   title: string;
   unit: string;
@@ -64,6 +71,8 @@ export function Chart(props: {
   end: number;
   lines: Line[];
   theme: Theme;
+  /** The highest hundredth of the values may be cut off: a moment's peak would make all else flat. */
+  peaks?: boolean;
   /** What a click does. */
   seek?: (t: number) => void;
 }) {
@@ -94,7 +103,7 @@ export function Chart(props: {
         cursor: { sync: { key: KEY }, drag: { x: true, y: false }, points: { show: false } },
         scales: {
           x: { time: false },
-          y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
+          y: { range: (u, _min, max) => [0, (props.peaks ? usual(u.data) : max) * 1.08 || 1] },
         },
         axes: [
           { ...axis, size: 26, values: (_u, ticks) => ticks.map((v) => `${v} s`) },
@@ -132,6 +141,7 @@ export function Chart(props: {
     );
     const head = document.createElement("div");
     head.className = "playhead";
+    head.style.display = "none";
     plot.over.append(head);
     let down = 0;
     plot.over.addEventListener("pointerdown", (e) => (down = e.clientX));

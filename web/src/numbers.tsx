@@ -124,7 +124,7 @@ function Flows({
     return [{ label: `${group}, flow ${flow}`, colour: flowColour(Number(flow), common.theme), values, scale, width: 1 }];
   });
   if (lines.length === 0) return null;
-  return <Chart {...common} title={`${title}, ${lane.label}`} unit={unit} lines={lines.slice(0, 8)} />;
+  return <Chart {...common} title={`${title}, ${lane.label}`} unit={unit} lines={lines.slice(0, 8)} peaks={of === "pacing_bps"} />;
 }
 
 /** The variables of a run's discipline, as its page calls them. */

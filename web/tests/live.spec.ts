@@ -35,7 +35,7 @@ test("a device is shown, changed, and gone", async ({ page }) => {
     const socket = createSocket("udp4");
     for (let i = 0; i < 50; i++) await new Promise((done) => socket.send(Buffer.alloc(1000), 9, "192.0.2.2", done));
     socket.close();
-    await expect(async () => expect(Number(await page.locator("[data-now=sent]").textContent())).toBeGreaterThanOrEqual(before + 50)).toPass();
+    await expect(async () => expect(Number(await page.locator("[data-now=sent]").textContent())).toBeGreaterThanOrEqual(before + 50)).toPass({ timeout: 60_000 });
 
     await page.evaluate(axe);
     const wrong = await page.evaluate(async () => {
