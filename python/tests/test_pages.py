@@ -117,3 +117,16 @@ def test_links_lead_somewhere(page: Path) -> None:
         known = there.exists() and (not anchor or there.suffix != ".md" or anchor in anchors(there))
         lost += [] if known else [to]
     assert lost == []
+
+
+def test_pages_name_the_version_that_there_is() -> None:
+    version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)
+    assert version is not None
+    guides = [*(ROOT / "docs").glob("*.md"), *GUIDES]
+    named = {
+        (page.name, found)
+        for page in guides
+        for found in re.findall(r"\bqueuewright[ /](\d+\.\d+\.\d+)\b", page.read_text())
+    }
+    assert len(named) >= 3
+    assert {(page, found) for page, found in named if found != version[1]} == set()
