@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{env, fs};
 
 fn main() {
-    println!("cargo:rerun-if-changed=../../aqm");
+    println!("cargo:rerun-if-changed=aqm");
     println!("cargo:rerun-if-changed=src/shim.c");
     println!("cargo:rerun-if-changed=src/own/table.h");
     let mut build = cc::Build::new();
@@ -15,7 +15,7 @@ fn main() {
     }
     build
         .file("src/shim.c")
-        .include("../../aqm")
+        .include("aqm")
         .std("c11")
         // Called once or twice a packet: fast in debug builds too.
         .opt_level(3)
@@ -26,7 +26,7 @@ fn main() {
 
 /// `HEADERS`: each header's name and what is in it, by name.
 fn headers() {
-    let folder = fs::canonicalize("../../aqm").expect("aqm/ is there");
+    let folder = fs::canonicalize("aqm").expect("aqm/ is there");
     let mut names: Vec<String> = fs::read_dir(&folder)
         .expect("a folder")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())

@@ -4,15 +4,15 @@ use std::path::Path;
 use std::{env, fs};
 
 fn main() {
-    for read in ["../../cca", "../../aqm/qw.h", "src/own", "src/layout.c"] {
+    for read in ["cca", "aqm/qw.h", "src/own", "src/layout.c"] {
         println!("cargo:rerun-if-changed={read}");
     }
     let out = env::var_os("OUT_DIR").expect("cargo says it");
     let out = Path::new(&out);
     let frame = fs::read_to_string("src/own/own.c").expect("the frame");
     let mut build = cc::Build::new();
-    build.include("../../cca").include("../../aqm").include("src/own").file("src/layout.c");
-    let folder = fs::canonicalize("../../cca").expect("cca/ is there");
+    build.include("cca").include("aqm").include("src/own").file("src/layout.c");
+    let folder = fs::canonicalize("cca").expect("cca/ is there");
     let mut names: Vec<String> = fs::read_dir(&folder)
         .expect("a folder")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -40,7 +40,7 @@ fn main() {
         .extra_warnings(true)
         .compile("queuewright_cca");
     let mut list = String::from("static HEADERS: &[(&str, &str)] = &[\n");
-    let qw = fs::canonicalize("../../aqm/qw.h").expect("it is there");
+    let qw = fs::canonicalize("aqm/qw.h").expect("it is there");
     for path in names.iter().map(|name| folder.join(name)).chain([qw]) {
         let name = path.file_name().expect("a name");
         let _ = writeln!(list, "    ({name:?}, include_str!({path:?})),");

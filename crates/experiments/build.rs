@@ -6,7 +6,7 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    embed(&manifest.join("../../experiments"), "embedded.rs")?;
+    embed(&manifest.join("experiments"), "embedded.rs")?;
     embed(&manifest.join("statements"), "statements.rs")
 }
 

@@ -14,10 +14,8 @@ const REPLAYED: [&str; 5] = ["codel", "pie", "titrate", "cp_aqm", "queuepilot"];
 fn main() {
     let given = env::var("QUEUEWRIGHT_CLANG").ok();
     let found = clang::find(given.as_deref(), &env::var_os("PATH").unwrap_or_default(), clang::whole);
-    for path in ["../../aqm", "bpf", "build.rs", "clang.rs", "flags.rs"]
-        .map(PathBuf::from)
-        .iter()
-        .chain(&found.watched)
+    for path in
+        ["aqm", "bpf", "build.rs", "clang.rs", "flags.rs"].map(PathBuf::from).iter().chain(&found.watched)
     {
         println!("cargo:rerun-if-changed={}", path.display());
     }
@@ -26,7 +24,7 @@ fn main() {
         println!("cargo:rerun-if-env-changed=PATH");
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    let all = fs::read_to_string("../../aqm/all.h").expect("aqm/all.h");
+    let all = fs::read_to_string("aqm/all.h").expect("aqm/all.h");
     let mut list = String::from("pub(crate) static OBJECTS: &[(&str, &[u8])] = &[\n");
     let mut fronts = String::from("pub(crate) static FRONTS: &[(&str, &[u8])] = &[\n");
     let at_head = names(&all, "QW_ACTS_AT_HEAD");
@@ -137,7 +135,7 @@ fn compile(clang: &Path, source: &str, name: &str, defines: &[String], object: &
     command.args(["-Wno-sign-compare", "-Wno-unused-parameter"]);
     // No paths of this machine in the objects.
     command.arg(format!("-ffile-prefix-map={}=.", env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")));
-    command.arg(format!("-I{headers}")).arg("-I../../aqm");
+    command.arg(format!("-I{headers}")).arg("-Iaqm");
     command.args(flags::of(name, &format!("{name}.h"))).args(defines);
     command.arg("-c").arg(format!("bpf/{source}.bpf.c")).arg("-o").arg(object);
     let done = command.output().expect("clang ran a moment ago");

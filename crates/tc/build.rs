@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 fn main() {
-    println!("cargo:rerun-if-changed=../../aqm/all.h");
-    let all = fs::read_to_string("../../aqm/all.h").expect("aqm/all.h");
+    println!("cargo:rerun-if-changed=aqm/all.h");
+    let all = fs::read_to_string("aqm/all.h").expect("aqm/all.h");
     let mut out = String::new();
     for list in ["QW_DISCIPLINES", "QW_SCHEDULERS"] {
         let begin = all.find(&format!("#define {list}(X)")).expect("all.h has the list");

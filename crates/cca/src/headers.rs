@@ -12,7 +12,7 @@ header!(
         source: "draft-ietf-ccwg-bbr-06",
         own_control: true,
         header: Some("bbr3.h"),
-        explain: include_str!("../../../docs/controls/bbr3.md"),
+        explain: include_str!("../pages/bbr3.md"),
         ..Info::PLAIN
     }
 );
@@ -27,7 +27,7 @@ header!(
         ect1: true,
         own_control: true,
         header: Some("prague.h"),
-        explain: include_str!("../../../docs/controls/prague.md"),
+        explain: include_str!("../pages/prague.md"),
         ..Info::PLAIN
     }
 );
@@ -40,7 +40,7 @@ header!(
         source: "Mascolo et al. 2001, 2004; Linux tcp_westwood.c",
         linux: Some(Linux { name: "westwood", module: Some("tcp_westwood") }),
         header: Some("westwood.h"),
-        explain: include_str!("../../../docs/controls/westwood.md"),
+        explain: include_str!("../pages/westwood.md"),
         ..Info::PLAIN
     }
 );
@@ -52,7 +52,7 @@ header!(
         about: "LEDBAT++: yields to all others, and to its like",
         source: "draft-irtf-iccrg-ledbat-plus-plus",
         header: Some("ledbat_pp.h"),
-        explain: include_str!("../../../docs/controls/ledbat-pp.md"),
+        explain: include_str!("../pages/ledbat-pp.md"),
         ..Info::PLAIN
     }
 );
@@ -65,7 +65,7 @@ header!(
         source: "Arun and Balakrishnan, NSDI 2018",
         own_control: true,
         header: Some("copa.h"),
-        explain: include_str!("../../../docs/controls/copa.md"),
+        explain: include_str!("../pages/copa.md"),
         ..Info::PLAIN
     }
 );

@@ -14,9 +14,9 @@ use std::sync::{Arc, OnceLock};
 pub const MAX_BYTES: u64 = crate::limits::POLICY.bytes;
 /// Policies that the program brings, by the name that a parameter may give in place of a path. `policies/` has their cards.
 const SHIPPED: [(&str, &str); 3] = [
-    ("queuepilot", include_str!("../../../policies/queuepilot.json")),
-    ("acc", include_str!("../../../policies/acc.json")),
-    ("queuepilot-dropping", include_str!("../../../policies/queuepilot-dropping.json")),
+    ("queuepilot", include_str!("../policies/queuepilot.json")),
+    ("acc", include_str!("../policies/acc.json")),
+    ("queuepilot-dropping", include_str!("../policies/queuepilot-dropping.json")),
 ];
 /// What the file says it is.
 const FORMAT: &str = "queuewright-policy";

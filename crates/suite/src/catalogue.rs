@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
+static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
 
 /// What a folder says of its suite.
 const ABOUT: &str = "suite.toml";

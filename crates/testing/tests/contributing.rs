@@ -22,7 +22,7 @@ fn files(root: &Path, below: &Path, without: &[&str], out: &mut Vec<PathBuf>) {
         let path = below.join(entry.file_name());
         match entry.file_type().expect("a type") {
             kind if kind.is_dir() => files(root, &path, without, out),
-            kind if kind.is_file() => out.push(path),
+            kind if kind.is_file() || kind.is_symlink() => out.push(path),
             _ => {}
         }
     }
@@ -38,13 +38,20 @@ fn sync(from: &Path, to: &Path) {
         fs::remove_file(to.join(gone)).expect("ours");
     }
     for path in &all {
-        let content = fs::read(from.join(path)).expect("a file");
-        let to = to.join(path);
+        let (from, to) = (from.join(path), to.join(path));
+        fs::create_dir_all(to.parent().expect("a folder")).expect("made");
+        // What a crate shares with the project.
+        if let Ok(leads) = fs::read_link(&from) {
+            if fs::read_link(&to).ok().as_ref() != Some(&leads) {
+                std::os::unix::fs::symlink(leads, to).expect("linked");
+            }
+            continue;
+        }
+        let content = fs::read(&from).expect("a file");
         if fs::read(&to).is_ok_and(|has| has == content) {
             continue;
         }
-        fs::create_dir_all(to.parent().expect("a folder")).expect("made");
-        fs::copy(from.join(path), to).expect("copied");
+        fs::copy(from, to).expect("copied");
     }
 }
 

@@ -5,7 +5,7 @@ pub(super) const INFO: Info = Info {
     title: "ABM",
     about: "Dynamic Thresholds, divided by how many ports are congested",
     source: "Addanki et al., SIGCOMM 2022",
-    explain: include_str!("../../../../docs/disciplines/abm.md"),
+    explain: include_str!("../../pages/abm.md"),
     params: &[Param::ratio(
         "alpha",
         "",

@@ -5,7 +5,7 @@ pub(super) const INFO: Info = Info {
     title: "AFQ",
     about: "approximate fair queueing: a FIFO queue for each of the next rounds, a sketch of how far each flow's bytes reach",
     source: "Sharma, Liu, Atreya and Krishnamurthy, NSDI 2018",
-    explain: include_str!("../../../../docs/disciplines/afq.md"),
+    explain: include_str!("../../pages/afq.md"),
     params: &[
         Param::count(
             "queues",

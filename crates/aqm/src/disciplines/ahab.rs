@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "AHAB",
     about: "hold each flow to a rate at the tail, so that all of them together just fit the link",
     source: "MacDavid, Chen, Rexford, INFOCOM 2023; as run in Santa, NSDI 2026",
-    explain: include_str!("../../../../docs/disciplines/ahab.md"),
+    explain: include_str!("../../pages/ahab.md"),
     params: &[
         CAPACITY,
         Param::probability(

@@ -7,7 +7,7 @@ pub(super) const INFO: Info = Info {
     title: "Adaptive RED",
     about: "RED that moves its probability to hold the average queue in the middle",
     source: "Floyd, Gummadi and Shenker 2001; Linux sch_red `adaptive`",
-    explain: include_str!("../../../../docs/disciplines/ared.md"),
+    explain: include_str!("../../pages/ared.md"),
     params: &[
         Param::time(
             "target",

@@ -27,7 +27,7 @@ pub(super) const INFO: Info = Info {
     title: "CAKE",
     about: "a home router's all in one: shaper, priorities by DSCP, fair to hosts and their flows, COBALT in each queue",
     source: "Høiland-Jørgensen, Täht, Morton, LANMAN 2018; Linux sch_cake",
-    explain: include_str!("../../../../docs/disciplines/cake.md"),
+    explain: include_str!("../../pages/cake.md"),
     params: &[
         Param::rate("bandwidth", "of its own shaper", 0, 8_000, 1_000_000_000_000, "Linux sch_cake")
             .zero("unlimited"),

@@ -7,7 +7,7 @@ pub(super) const INFO: Info = Info {
     title: "Cebinae",
     about: "tax the flows that take the most of a saturated link, round by round",
     source: "Yu, Sonchack, Liu, SIGCOMM 2022; as run in Santa, NSDI 2026",
-    explain: include_str!("../../../../docs/disciplines/cebinae.md"),
+    explain: include_str!("../../pages/cebinae.md"),
     params: &[
         CAPACITY,
         Param::time(

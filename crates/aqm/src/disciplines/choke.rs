@@ -9,7 +9,7 @@ pub(super) const INFO: Info = Info {
     title: "CHOKe",
     about: "RED that drops an arrival with one that waits, drawn at random, if both are of one flow",
     source: "Pan, Prabhakar and Psounis, INFOCOM 2000; Linux sch_choke",
-    explain: include_str!("../../../../docs/disciplines/choke.md"),
+    explain: include_str!("../../pages/choke.md"),
     params: &[
         Param::count(
             "min",

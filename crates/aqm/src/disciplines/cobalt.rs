@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "COBALT",
     about: "CoDel that forgets slowly, and BLUE against what does not yield",
     source: "Linux sch_cake; Høiland-Jørgensen, Täht, Morton, LANMAN 2018",
-    explain: include_str!("../../../../docs/disciplines/cobalt.md"),
+    explain: include_str!("../../pages/cobalt.md"),
     params: &[
         Param::time(
             "target",

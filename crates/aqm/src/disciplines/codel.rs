@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "CoDel",
     about: "drop at the head, ever faster, while packets wait longer than a target",
     source: "RFC 8289; Linux sch_codel",
-    explain: include_str!("../../../../docs/disciplines/codel.md"),
+    explain: include_str!("../../pages/codel.md"),
     params: &[
         Param::time(
             "target",

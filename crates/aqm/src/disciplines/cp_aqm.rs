@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "CP-AQM",
     about: "police the congestion that arrivals cause: bursts may fill the queue, a standing queue may not",
     source: "Menth, Veith, MMB 2018",
-    explain: include_str!("../../../../docs/disciplines/cp-aqm.md"),
+    explain: include_str!("../../pages/cp-aqm.md"),
     params: &[
         Param::rate(
             "rate",

@@ -5,7 +5,7 @@ pub(super) const INFO: Info = Info {
     title: "Tail drop",
     about: "drop what does not fit the buffer",
     source: "aqm/droptail.h; what a router does where nobody has chosen a discipline",
-    explain: include_str!("../../../../docs/disciplines/droptail.md"),
+    explain: include_str!("../../pages/droptail.md"),
     params: &[],
     probes: &[],
     polices: true,

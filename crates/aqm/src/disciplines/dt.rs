@@ -5,7 +5,7 @@ pub(super) const INFO: Info = Info {
     title: "Dynamic Thresholds",
     about: "keep each port's queue below a multiple of what is free of the shared buffer",
     source: "Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998",
-    explain: include_str!("../../../../docs/disciplines/dt.md"),
+    explain: include_str!("../../pages/dt.md"),
     params: &[Param::ratio(
         "alpha",
         "",

@@ -7,7 +7,7 @@ pub(super) const INFO: Info = Info {
     title: "DualPI2",
     about: "L4S: a queue of a millisecond for scalable senders beside a classic one, at like rates",
     source: "RFC 9332; Linux sch_dualpi2",
-    explain: include_str!("../../../../docs/disciplines/dualpi2.md"),
+    explain: include_str!("../../pages/dualpi2.md"),
     params: &[
         TARGET,
         TUPDATE,

@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "DUK",
     about: "drop what exceeds the link's capacity, by the knee of delay over utilisation; nothing to set",
     source: "Novak, Kasera, COMSNETS 2017",
-    explain: include_str!("../../../../docs/disciplines/duk.md"),
+    explain: include_str!("../../pages/duk.md"),
     params: &[
         Param::time(
             "tick",

@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "FQ",
     about: "a queue for every flow, served in turn, new flows first, tail drop by flow",
     source: "Linux sch_fq; Shreedhar and Varghese, SIGCOMM 1995",
-    explain: include_str!("../../../../docs/disciplines/fq.md"),
+    explain: include_str!("../../pages/fq.md"),
     params: &[
         Param::count("limit", "packets", "packets in all queues", [10_000, 1, 1 << 30], "Linux sch_fq"),
         Param::count(

@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "FQ-CoDel",
     about: "hash flows to queues, serve them in turn, new ones first, CoDel in each",
     source: "RFC 8290; Linux sch_fq_codel",
-    explain: include_str!("../../../../docs/disciplines/fq-codel.md"),
+    explain: include_str!("../../pages/fq-codel.md"),
     params: &[
         Param::time(
             "target",

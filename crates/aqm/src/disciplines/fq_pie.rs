@@ -7,7 +7,7 @@ pub(super) const INFO: Info = Info {
     title: "FQ-PIE",
     about: "hash flows to queues, serve them in turn, new ones first, PIE in each",
     source: "Linux sch_fq_pie; RFC 8033",
-    explain: include_str!("../../../../docs/disciplines/fq-pie.md"),
+    explain: include_str!("../../pages/fq-pie.md"),
     params: &[
         pie::TARGET,
         pie::TUPDATE,

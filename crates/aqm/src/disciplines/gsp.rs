@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "GSP",
     about: "tail drop at a threshold, one packet at a time, so that senders do not back off together",
     source: "Lautenschlaeger and Francini, HPSR 2015; draft-lauten-aqm-gsp",
-    explain: include_str!("../../../../docs/disciplines/gsp.md"),
+    explain: include_str!("../../pages/gsp.md"),
     params: &[
         Param::size(
             "threshold",

@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "HHF",
     about: "heavy-hitter filter: flows that send much in a short time share a queue of their own, of less weight",
     source: "Linux sch_hhf; Estan and Varghese, SIGCOMM 2002",
-    explain: include_str!("../../../../docs/disciplines/hhf.md"),
+    explain: include_str!("../../pages/hhf.md"),
     params: &[
         Param::count(
             "limit",

@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "PI2",
     about: "steer the delay to a target by one probability: squared for classic senders, times k for scalable ones",
     source: "De Schepper and others, CoNEXT 2016; RFC 9332 appendix A",
-    explain: include_str!("../../../../docs/disciplines/pi2.md"),
+    explain: include_str!("../../pages/pi2.md"),
     params: &[
         TARGET,
         TUPDATE,

@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "PIE",
     about: "drop arrivals with a probability that steers the delay to a target",
     source: "RFC 8033; Linux sch_pie",
-    explain: include_str!("../../../../docs/disciplines/pie.md"),
+    explain: include_str!("../../pages/pie.md"),
     params: &[TARGET, TUPDATE, ALPHA, BETA, MAX_BURST, ECN, ECN_THRESHOLD, BYTEMODE, ESTIMATOR, MTU],
     probes: &[
         Probe { name: "drop_probability", unit: "" },

@@ -9,7 +9,7 @@ pub(super) const INFO: Info = Info {
     title: "QueuePilot",
     about: "a policy chooses every step how many arrivals to mark; scripted unless it is given weights",
     source: "Dery, Krupnik, Keslassy, INFOCOM 2023, and the authors' program",
-    explain: include_str!("../../../../docs/disciplines/queuepilot.md"),
+    explain: include_str!("../../pages/queuepilot.md"),
     params: &[
         Param::file(
             "weights",

@@ -10,7 +10,7 @@ pub(super) const INFO: Info = Info {
     title: "RED",
     about: "drop arrivals at random, the more the longer the average queue",
     source: "Floyd and Jacobson 1993; Linux sch_red, tc-red(8)",
-    explain: include_str!("../../../../docs/disciplines/red.md"),
+    explain: include_str!("../../pages/red.md"),
     params: &[
         Param::size(
             "min",

@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "Santa",
     about: "flows that push as hard share a queue, by what they kept waiting in the last round",
     source: "Mishra et al., NSDI 2026",
-    explain: include_str!("../../../../docs/disciplines/santa.md"),
+    explain: include_str!("../../pages/santa.md"),
     params: &[
         Param::count("queues", "queues", "K, beside the mice queue", [3, 1, 32], "NSDI 2026 section 6.1"),
         Param::choice(

@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "SFB",
     about: "stochastic fair BLUE: a Bloom filter finds the flows that do not yield, and holds them down",
     source: "Feng and others, INFOCOM 2001; Linux sch_sfb",
-    explain: include_str!("../../../../docs/disciplines/sfb.md"),
+    explain: include_str!("../../pages/sfb.md"),
     params: &[
         Param::count(
             "target",

@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "SFQ",
     about: "hash flows to queues, serve them in turn, the longest loses what does not fit",
     source: "McKenney, INFOCOM 1990; Linux sch_sfq",
-    explain: include_str!("../../../../docs/disciplines/sfq.md"),
+    explain: include_str!("../../pages/sfq.md"),
     params: &[
         Param::count("limit", "packets", "packets in all queues", [127, 2, 1 << 30], "Linux sch_sfq"),
         Param::count("depth", "packets", "packets in one queue", [127, 1, 1 << 30], "Linux sch_sfq"),

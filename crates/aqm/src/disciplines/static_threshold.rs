@@ -5,7 +5,7 @@ pub(super) const INFO: Info = Info {
     title: "Static threshold",
     about: "tail drop at a queue length set by hand",
     source: "aqm/static.h; the buffer of a switch, tuned by its operator",
-    explain: include_str!("../../../../docs/disciplines/static.md"),
+    explain: include_str!("../../pages/static.md"),
     params: &[Param::size(
         "threshold",
         "bytes that may wait; auto: half of the buffer",

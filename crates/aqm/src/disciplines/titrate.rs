@@ -6,7 +6,7 @@ pub(super) const INFO: Info = Info {
     title: "Titrate",
     about: "tail drop at a threshold that finds its own place, whatever the traffic",
     source: "Zhou et al., NSDI 2026",
-    explain: include_str!("../../../../docs/disciplines/titrate.md"),
+    explain: include_str!("../../pages/titrate.md"),
     params: &[
         Param::choice(
             "rules",
