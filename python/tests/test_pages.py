@@ -119,6 +119,59 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert lost == []
 
 
+def options() -> dict[str, set[str]]:
+    """The commands, and the options of each, as docs/commands.md has them, whose blocks are run."""
+    sections = (ROOT / "docs/commands.md").read_text().split("\n## ")[1:]
+    of = {part.partition("\n")[0]: part for part in sections}
+    listed = of.pop("All of them").partition("\nCommands:\n")[2].partition("\nOptions:\n")[0]
+    assert list(of) == [*dict.fromkeys(of)]
+    assert set(of) == set(re.findall(r"^  ([a-z-]+)  ", listed, re.M))
+    return {name: set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", part)) for name, part in of.items()}
+
+
+def commands(page: Path) -> list[tuple[str, set[str]]]:
+    """The commands in a page's code, each with its options."""
+    text = page.read_text().replace("\\\n", " ")
+    found = []
+    for said in re.finditer(r"(?<![\w/.-])queuewright ([a-z][a-z-]*)((?:[^\n`|#;]|\| )*)", text):
+        line = text[text.rfind("\n", 0, said.start()) + 1 : said.start()]
+        fenced = text.count("\n```", 0, said.start()) % 2 == 1
+        if fenced or line.startswith("    ") or line.count("`") % 2 == 1:
+            found.append((said[1], set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", said[2]))))
+    return found
+
+
+def test_commands_and_options_on_pages_are_those_that_there_are() -> None:
+    known = options()
+    # What Python imports, and the text that seeds are made of.
+    others = {"as", "import", "scenario"}
+    wrong, looked_at = [], 0
+    for page in PAGES:
+        if page.parent.name == "log" or page.name == "commands.md":
+            continue
+        for name, used in commands(page):
+            looked_at += 1
+            # An attached discipline's parameters are options, too.
+            strange = used - known.get(name, set()) if name != "attach" else set()
+            if strange or name not in known | dict.fromkeys(others):
+                wrong.append(f"{page.relative_to(ROOT)}: {name} {sorted(strange)}")
+    assert wrong == []
+    assert looked_at > 300
+
+
+def test_every_command_is_on_the_list() -> None:
+    listed = re.findall(r"^\| (`queuewright .*?) \|", (ROOT / "docs/README.md").read_text(), re.M)
+    words = {word for cell in listed for code in re.findall(r"`([^`]*)`", cell) for word in code.split()}
+    assert set(options()) - words == set()
+
+
+def test_exit_codes_are_said_alike() -> None:
+    codes = re.search(r"^Exit codes: (.*?) \(", (ROOT / "docs/commands.md").read_text(), re.M)
+    assert codes is not None
+    page = (ROOT / "docs/README.md").read_text()
+    assert f"Exit codes: {codes[1]}. " in page
+
+
 def test_pages_name_the_version_that_there_is() -> None:
     version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)
     assert version is not None
