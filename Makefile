@@ -44,8 +44,8 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences an
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' $(CARGO) doc --workspace --no-deps --locked --quiet
 	build/tools/bin/cargo-deny --log-level error check licenses bans sources
 	build/venv/bin/python scripts/advisories
-	build/venv/bin/ruff format --check --quiet python docs/notebooks scripts/advisories scripts/book scripts/tune-papers
-	build/venv/bin/ruff check --quiet python docs/notebooks scripts/advisories scripts/book scripts/tune-papers
+	build/venv/bin/ruff format --check --quiet python docs/notebooks scripts/advisories scripts/book scripts/python-api scripts/tune-papers
+	build/venv/bin/ruff check --quiet python docs/notebooks scripts/advisories scripts/book scripts/python-api scripts/tune-papers
 	git ls-files -z | xargs -0 build/venv/bin/codespell
 	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/setup-kernels scripts/module-matrix scripts/sid scripts/test scripts/web scripts/wheel scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages scripts/suite-pages scripts/dist .ci/run aqm/tests/check.sh aqm/tests/tools.sh cca/tests/check.sh fuzz/run
 

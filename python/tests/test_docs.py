@@ -1,5 +1,7 @@
-"""What docs/python.md shows is what works."""
+"""What docs/python.md and other pages show is what works."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,3 +23,10 @@ def test_the_page_s_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_page_names_every_table() -> None:
     page = (ROOT / "docs/python.md").read_text()
     assert [name for name in SHEETS if f"| `results.{name}` |" not in page] == []
+
+
+def test_the_page_of_names_is_that_of_the_sources() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts/python-api", "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
