@@ -1,10 +1,17 @@
 """Pages in plain words: links that lead somewhere, and guides that are easy to read."""
 
+import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 GUIDES = [
     ROOT / "README.md",
@@ -163,6 +170,59 @@ def test_every_command_is_on_the_list() -> None:
     listed = re.findall(r"^\| (`queuewright .*?) \|", (ROOT / "docs/README.md").read_text(), re.M)
     words = {word for cell in listed for code in re.findall(r"`([^`]*)`", cell) for word in code.split()}
     assert set(options()) - words == set()
+
+
+@pytest.mark.parametrize("name", ["advise", "tune"])
+def test_tables_of_options_have_all_of_them(name: str) -> None:
+    cells = re.findall(r"^\| (`--.*?) \|", (ROOT / f"docs/{name}.md").read_text(), re.M)
+    listed = {flag for cell in cells for flag in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", cell)}
+    # What is said in words.
+    assert listed == options()[name] - {"--help", "--version"} - ({"--resume"} if name == "tune" else set())
+
+
+def test_results_have_no_key_that_the_page_lacks() -> None:
+    keys = set()
+
+    def walk(part: object) -> None:
+        if isinstance(part, dict):
+            keys.update(part.get("properties", {}))
+        for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else []:
+            walk(inner)
+
+    walk(json.loads((ROOT / "docs/results.schema.json").read_text()))
+    page = (ROOT / "docs/results.md").read_text()
+    named = {word for code in _CODE.findall(page) for word in re.findall(r"[a-z_0-9]+", code)}
+    assert len(keys) > 80
+    assert keys - named == set()
+
+
+def number(said: str) -> float | bool | str:
+    """A value as the page of trainings says it."""
+    if plain := re.fullmatch(r"(-?[\d.]+(?:e-?\d+)?)( million)?( \(off\))?", said):
+        return float(plain[1]) * (1e6 if plain[2] else 1)
+    return {"on": True, "off": False}.get(said, said)
+
+
+def test_the_page_of_trainings_has_the_presets() -> None:
+    presets = [
+        tomllib.loads((ROOT / f"python/queuewright/learn/presets/{name}.toml").read_text())["learning"]
+        for name in ("default", "paper")
+    ]
+    text = (ROOT / "docs/training.md").read_text()
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \| (.*?) \| (.*?) \|", text, re.M)
+    listed, compared = [], 0
+    for names, *said in rows:
+        keys = re.findall("`(.*?)`", names)
+        listed += keys
+        for preset, values in zip(presets, said, strict=True):
+            each = values.split(", ")
+            # What changes during a training is said in words.
+            if any(isinstance(preset[key], list) for key in keys):
+                continue
+            compared += len(keys)
+            assert [number(one) for one in each] == [preset[key] for key in keys], names
+    assert sorted(listed) == sorted(presets[0])
+    assert compared > 25
 
 
 def test_exit_codes_are_said_alike() -> None:
