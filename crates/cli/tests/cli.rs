@@ -1199,14 +1199,14 @@ fn validate_judges_drawn_scenarios() {
     assert!(String::from_utf8_lossy(&out.stderr).contains("drawn/results.json"), "{out:?}");
 }
 
-/// What Linux did is kept beside docs/fidelity.md, which has what is printed of it (`INSTA_UPDATE=always` writes that). As many rows are
+/// What Linux did is kept beside docs/fidelity-rows.md, which has what is printed of it (`INSTA_UPDATE=always` writes that). As many rows are
 /// within the target as Linux itself would have, run again, but for two standard deviations of what chance moves that by; and of the rows
 /// that ns-3 has more than that has. No lab is asked for.
 #[test]
 fn the_simulator_stays_as_near_to_linux_as_it_was_measured() {
     let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"));
     let text = stdout(docs, &["validate", "--measured", "fidelity-linux.json"]);
-    let path = docs.join("fidelity.md");
+    let path = docs.join("fidelity-rows.md");
     let page = fs::read_to_string(&path).expect("the page");
     let (table, rest) = text.split_once("\n\n").expect("a table, and what is off");
     let shown = format!("{table}\n\n```\n{rest}```\n");
@@ -1216,7 +1216,7 @@ fn the_simulator_stays_as_near_to_linux_as_it_was_measured() {
         fs::write(&path, format!("{before}{shown}{after}")).expect("the page");
     } else {
         let advice = "INSTA_UPDATE=always cargo nextest run -p queuewright as_near_to_linux";
-        assert!(page.contains(&shown), "docs/fidelity.md is stale: run {advice}");
+        assert!(page.contains(&shown), "docs/fidelity-rows.md is stale: run {advice}");
     }
     // "100 of 112" behind these words.
     let counts = |words: &str| -> [f64; 2] {
@@ -1231,6 +1231,7 @@ fn the_simulator_stays_as_near_to_linux_as_it_was_measured() {
     let [again, _] = counts("Linux itself, run again with as many seeds as the simulator, would have about ");
     let [sim, beside] = counts("of the rows that ns-3 has, simulator: ");
     let [ns3, _] = counts("of the rows that ns-3 has, ns-3: ");
+    let page = fs::read_to_string(docs.join("fidelity.md")).expect("the page");
     for told in [
         format!("| Linux, [{rows} scenarios by one command]"),
         format!("| {within} are within close limits. Linux itself, run again, would have about {again} |"),

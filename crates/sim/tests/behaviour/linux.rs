@@ -81,9 +81,9 @@ fn agrees_with_linux() {
     on_the_page(rows.len(), agree, known_off, &table);
 }
 
-/// docs/fidelity.md has the table, and how many agree. `INSTA_UPDATE=always` writes them.
+/// docs/fidelity-rows.md has the table, and how many agree. `INSTA_UPDATE=always` writes them.
 fn on_the_page(rows: usize, agree: usize, known_off: usize, table: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fidelity.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fidelity-rows.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (head, counts, rules) = (
         "| flows | Mbit/s |",
@@ -105,11 +105,11 @@ fn on_the_page(rows: usize, agree: usize, known_off: usize, table: &str) {
     }
     assert!(
         page == made,
-        "docs/fidelity.md is stale: run INSTA_UPDATE=always cargo nextest run -p queuewright-sim agrees_with_linux"
+        "docs/fidelity-rows.md is stale: run INSTA_UPDATE=always cargo nextest run -p queuewright-sim agrees_with_linux"
     );
 }
 
-/// A scenario as a line of docs/fidelity.md.
+/// A scenario as a line of docs/fidelity-rows.md.
 fn table_row(row: &Value, c: &Compared) -> String {
     let (l, s) = (mean(&c.linux), mean(&c.sim));
     let groups = row["groups"].as_array().map_or(&[][..], Vec::as_slice);
