@@ -240,6 +240,29 @@ def test_the_page_of_trainings_has_the_presets() -> None:
     assert compared > 25
 
 
+def test_messages_that_have_a_cure_are_those_of_the_program() -> None:
+    files = [*(ROOT / "crates").glob("*/src/**/*.rs"), *(ROOT / "python/queuewright").rglob("*.py")]
+    # A text may be broken into lines there, and have names put into it.
+    source = re.sub(r"\\\n\s*", "", "\n".join(file.read_text() for file in files))
+
+    def words(text: str) -> list[str]:
+        return re.findall(r"[A-Za-z0-9_'-]+", text)
+
+    said = f" {' '.join(words(source))} "
+    strange, looked_at = [], 0
+    for row in re.findall(r"^\| (.*) \|$", (ROOT / "docs/how-to/it-does-not-work.md").read_text(), re.M):
+        # The doctor's have the name of the line before them.
+        message = ["", *row.split(" | ")][-2]
+        for text in re.findall(r"`([^`]+)`", message):
+            parts = words(text)
+            runs = zip(parts, parts[1:], parts[2:], strict=False)
+            if len(parts) >= 3:
+                looked_at += 1
+                strange += [] if any(f" {' '.join(run)} " in said for run in runs) else [text]
+    assert strange == []
+    assert looked_at > 25
+
+
 def test_exit_codes_are_said_alike() -> None:
     codes = re.search(r"^Exit codes: (.*?) \(", (ROOT / "docs/commands.md").read_text(), re.M)
     assert codes is not None
