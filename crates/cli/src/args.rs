@@ -77,16 +77,41 @@ pub enum Command {
     /// Take an attached discipline off, and put back what was there
     Detach(Detach),
     /// Learn a policy (in the Python package)
-    #[command(disable_help_flag = true)]
+    #[command(
+        disable_help_flag = true,
+        after_help = "\
+Examples:
+  queuewright train --preset paper --steps 200000
+  queuewright train queuepilot.toml --out queuewright-trained/mine
+  queuewright train queuepilot.toml --out queuewright-trained/mine --resume"
+    )]
     Train(Elsewhere),
     /// Run policies beside what they are measured against (in the Python package)
-    #[command(disable_help_flag = true)]
+    #[command(
+        disable_help_flag = true,
+        after_help = "\
+Examples:
+  queuewright evaluate queuepilot
+  queuewright evaluate mine.json --on home.toml --against codel,pie,titrate"
+    )]
     Evaluate(Elsewhere),
     /// Make a policy's file of a training (in the Python package)
-    #[command(disable_help_flag = true)]
+    #[command(
+        disable_help_flag = true,
+        after_help = "\
+Examples:
+  queuewright export-policy queuewright-trained/mine"
+    )]
     ExportPolicy(Elsewhere),
     /// Find the parameters that suit scenarios best (in the Python package)
-    #[command(disable_help_flag = true)]
+    #[command(
+        disable_help_flag = true,
+        after_help = "\
+Examples:
+  queuewright tune home --aqm codel --over target=1ms..100ms,interval=10ms..1s
+  queuewright tune mine.toml --held-out other.toml --aqm pie
+  queuewright tune --resume"
+    )]
     Tune(Elsewhere),
     /// Watch a queue live in the browser
     Explore(Explore),

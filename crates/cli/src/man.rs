@@ -34,6 +34,8 @@ const FILES: &[(&str, &str, &[&str])] = &[
     (suite::BASE, DATED, &["suite"]),
     (advise::BASE, DATED, &["advise"]),
     (reproduce::BASE, DATED, &["reproduce"]),
+    ("queuewright-tuned", DATED, &["tune"]),
+    ("queuewright-trained", "a folder for each training", &["train", "evaluate", "export-policy"]),
     (
         "~/.cache/queuewright/own",
         "disciplines of your own, compiled (below $XDG_CACHE_HOME, if that is set)",
