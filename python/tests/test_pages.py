@@ -270,6 +270,10 @@ def test_exit_codes_are_said_alike() -> None:
     assert f"Exit codes: {codes[1]}. " in page
 
 
+def test_the_readme_stays_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
 def test_pages_name_the_version_that_there_is() -> None:
     version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)
     assert version is not None
