@@ -64,7 +64,7 @@ pub enum Command {
     Attach(Attach),
     /// Show what attached disciplines have done
     Status(Status),
-    /// Show attached disciplines over time, on the terminal
+    /// Show attached disciplines over time, on the terminal or in a browser
     Watch(Watch),
     /// Offer what attached disciplines have done to Prometheus
     Export(Export),

@@ -198,3 +198,18 @@ fn content_type(name: &str) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_help_names_the_port_that_reports_lead_to() {
+        let mut cli = Cli::command();
+        let help =
+            cli.find_subcommand_mut("explore").map(|c| c.render_help().to_string()).unwrap_or_default();
+        assert!(help.contains(&format!("default: {EXPLORER_PORT} if it is free")), "{help}");
+    }
+}
