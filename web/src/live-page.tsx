@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Chart, type Line } from "./chart.tsx";
 import { useChanges, useTheme } from "./hooks.ts";
-import type { Device, Live } from "./live.ts";
+import type { Device, Job, Live } from "./live.ts";
 import type { Theme } from "./theme.ts";
 import { figures } from "./words.ts";
 
@@ -13,7 +13,7 @@ export function LivePage({ live }: { live: Live }) {
     <>
       <header>
         <h1>Queuewright explorer</h1>
-        <p>What is attached to this machine's devices, now.</p>
+        <p>What this machine does, now.</p>
         <a href="#">Stories</a>
         <button type="button" class="plain" onClick={turn} aria-label={of.dark ? "Light page" : "Dark page"}>
           {of.dark ? "☀" : "☾"}
@@ -35,6 +35,14 @@ export function LivePage({ live }: { live: Live }) {
         </p>
       )}
       <main class="devices">
+        {live.jobs.length > 0 && (
+          <section class="device" aria-label="Under way">
+            <h2>Under way</h2>
+            {live.jobs.map((job) => (
+              <Underway key={job.pid} job={job} />
+            ))}
+          </section>
+        )}
         {live.told && live.devices.length === 0 && live.wrong.length === 0 && (
           <p class="busy">
             Nothing is attached here. <code>sudo queuewright attach eth0 codel --rate 50mbit</code> attaches something.
@@ -45,6 +53,41 @@ export function LivePage({ live }: { live: Live }) {
         ))}
       </main>
     </>
+  );
+}
+
+/** A command of the simulator or of the lab, and what its disciplines come to so far. */
+function Underway({ job }: { job: Job }) {
+  const left = job.share > 0.01 ? `, about ${figures((job.seconds * (1 - job.share)) / job.share)} s left` : "";
+  return (
+    <div class="job">
+      <p>
+        <code>queuewright {job.words}</code>: {job.done} of {job.total} runs in {figures(job.seconds)} s{left}
+      </p>
+      <progress aria-label={`How much of ${job.words} is done`} max={1} value={job.share} />
+      {job.seen.length > 0 && (
+        <table class="measures">
+          <thead>
+            <tr>
+              <td />
+              <th scope="col">runs</th>
+              <th scope="col">utilisation</th>
+              <th scope="col">mean sojourn time</th>
+            </tr>
+          </thead>
+          <tbody>
+            {job.seen.map((one) => (
+              <tr key={one.label}>
+                <th scope="row">{one.label}</th>
+                <td>{one.runs}</td>
+                <td>{figures(one.utilization * 100)} %</td>
+                <td>{figures(one.sojourn_ms)} ms</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </div>
   );
 }
 

@@ -22,10 +22,22 @@ interface Seen {
   name: string;
 }
 
+/** A command that is under way. */
+export interface Job {
+  pid: number;
+  words: string;
+  done: number;
+  total: number;
+  share: number;
+  seconds: number;
+  seen: { label: string; runs: number; utilization: number; sojourn_ms: number }[];
+}
+
 interface Look {
   t: number;
   set: boolean;
   devices: Seen[];
+  jobs: Job[];
   wrong: string[];
 }
 
@@ -81,6 +93,7 @@ export class Live {
   readonly #heard = new Set<() => void>();
   readonly #ideas = new Map<string, string>();
   devices: Device[] = [];
+  jobs: Job[] = [];
   /** May this page change something? */
   set = false;
   /** Why nothing, or some of it, is seen. */
@@ -148,6 +161,7 @@ export class Live {
     this.t = look.t;
     this.set = look.set;
     this.wrong = look.wrong;
+    this.jobs = look.jobs;
     this.devices = look.devices.map((seen) => {
       const known = this.devices.find((d) => d.status.dev === seen.status.dev);
       // After a new start of the program, or of the qdisc, time and counters begin anew.

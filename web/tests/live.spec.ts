@@ -46,6 +46,19 @@ test("a device is shown, changed, and gone", async ({ page }) => {
     await page.getByLabel("Variable").selectOption("dropping");
     await expect(page.getByText(/^dropping, now /)).toBeVisible();
 
+    // What is under way is there as long as it is.
+    const job = spawn(PROGRAM, ["compare", "--rate", "100mbit", "--flows", "2xcubic", "--duration", "60s", "--seeds", "1..1000", "--json"], { stdio: "ignore" });
+    const under_way = page.getByText(/^queuewright compare --rate 100mbit .*: \d+ of \d+ runs in /);
+    try {
+      await expect(under_way).toBeVisible();
+      await expect(page.getByRole("progressbar")).toBeVisible();
+      await expect(page.getByRole("cell", { name: / %$/ }).first()).toBeVisible();
+      if (process.env["SHOT"]) await page.screenshot({ path: process.env["SHOT"].replace(".png", "-jobs.png"), fullPage: true });
+    } finally {
+      job.kill("SIGKILL");
+    }
+    await expect(under_way).toBeHidden();
+
     await page.getByLabel("Change it").fill("rate=9mbit target=7ms");
     await page.getByRole("button", { name: "Set" }).click();
     await expect(heading).toHaveText(`${dev}: codel:target=7ms, 9.00 Mbit/s`);

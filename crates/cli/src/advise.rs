@@ -421,7 +421,7 @@ impl Runs {
                 stop.store(true, Ordering::Relaxed);
             }
             ItemEvent::Done(Ok(Some(run))) => {
-                progress.done(i);
+                progress.done(i, &run);
                 let (unit, mut got) = (&units[i], measured(&run));
                 // What has no value is not there: JSON knows no other.
                 got.retain(|_, value| value.is_finite());

@@ -1,6 +1,7 @@
 //! `compare` and `run`: every run of a scenario, and what comes of it.
 
 use crate::args::{EngineArgs, Output};
+use crate::jobs::Told;
 use crate::words::plural;
 use crate::{Failure, doing, print};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -71,7 +72,7 @@ pub fn compare(
                 format!("{} with seed {}: {e}", spec.discipline.label, spec.seed)
             }
             ItemEvent::Done(Ok(Some(run))) => {
-                progress.done(i);
+                progress.done(i, &run);
                 let place = i / each;
                 if i % each + 1 == each {
                     waiting.insert(place, *run);
@@ -273,6 +274,7 @@ pub struct Progress {
     /// How far each run has got, simulated ms.
     at_ms: Vec<u64>,
     done: usize,
+    told: Told,
 }
 
 impl Progress {
@@ -287,16 +289,19 @@ impl Progress {
             bar.set_style(style.with_key("speed", speed).progress_chars("=> "));
         }
         bar.set_message(format!("0/{} runs", specs.len()));
-        Progress { bar, run_ms, at_ms: vec![0; specs.len()], done: 0 }
+        let told = Told::begin(specs.len());
+        Progress { bar, run_ms, at_ms: vec![0; specs.len()], done: 0, told }
     }
 
     pub fn at(&mut self, item: usize, at: f64) {
         let now = (self.run_ms[item] * at.clamp(0.0, 1.0)) as u64;
         self.bar.inc(now.saturating_sub(self.at_ms[item]));
         self.at_ms[item] = self.at_ms[item].max(now);
+        self.told.at(self.bar.position() as f64 / self.bar.length().unwrap_or(0).max(1) as f64);
     }
 
-    pub fn done(&mut self, item: usize) {
+    pub fn done(&mut self, item: usize, run: &Run) {
+        self.told.done(Some(run));
         self.at(item, 1.0);
         self.done += 1;
         self.bar.set_message(format!("{}/{} runs", self.done, self.at_ms.len()));

@@ -9,6 +9,7 @@ mod cost;
 mod docs;
 pub mod doing;
 mod explore;
+mod jobs;
 mod linux;
 mod live;
 mod man;

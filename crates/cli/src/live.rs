@@ -2,6 +2,7 @@
 
 use crate::args::{Set, Watch};
 use crate::explore::{LIMITS, Site, is_for, listen, said};
+use crate::jobs::{self, Job};
 use crate::linux::{changed_now, now};
 use crate::watch::Since;
 use crate::{Failure, print};
@@ -37,6 +38,8 @@ struct Look {
     /// May the page change something?
     set: bool,
     devices: Vec<Seen>,
+    /// What this user has under way.
+    jobs: Vec<Job>,
     /// Why nothing, or some of it, could be read.
     wrong: Vec<String>,
 }
@@ -62,6 +65,7 @@ impl Looks {
         begun: Instant,
         set: bool,
         read: Result<(Vec<Status>, Vec<linux::Error>), linux::Error>,
+        jobs: Vec<Job>,
     ) -> Look {
         let at = Instant::now();
         let (all, unread) = read.unwrap_or_else(|e| (Vec::new(), vec![e]));
@@ -82,6 +86,7 @@ impl Looks {
             t: at.duration_since(begun).as_secs_f64(),
             set,
             devices: all.into_iter().map(&mut seen).collect(),
+            jobs,
             wrong: unread.iter().map(ToString::to_string).collect(),
         }
     }
@@ -109,8 +114,10 @@ struct Live {
 
 /// Serves the page on this machine alone, to whom has the token.
 pub fn live(w: &Watch, every: Duration) -> Result<(), Failure> {
-    // Who may not read says so now, not to the page.
-    now(w.dev.as_deref())?;
+    // Who may not look at devices sees what he has under way none the less. A device that was named is there.
+    if w.dev.is_some() {
+        now(w.dev.as_deref())?;
+    }
     // Its scripts may ask for changes.
     let page = Site::installed()?;
     let folder = page.parent().unwrap_or(&page);
@@ -157,8 +164,8 @@ async fn look_on(live: Arc<Live>, every: Duration) -> Result<Infallible, tokio::
             continue;
         }
         let dev = live.dev.clone();
-        let read = tokio::task::spawn_blocking(move || now(dev.as_deref())).await?;
-        let look = looks.take(begun, live.allow_set, read);
+        let (read, jobs) = tokio::task::spawn_blocking(move || (now(dev.as_deref()), jobs::all())).await?;
+        let look = looks.take(begun, live.allow_set, read, jobs);
         if let Ok(text) = serde_json::to_string(&look) {
             live.events.send_replace(format!("data: {text}\n\n").into());
         }

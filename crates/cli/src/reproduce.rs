@@ -3,6 +3,7 @@
 use crate::args::Reproduce;
 use crate::compare::on_interrupt;
 use crate::compare::unwritable;
+use crate::jobs::Told;
 use crate::words::plural;
 use crate::{Failure, cost, doing, print};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -361,6 +362,7 @@ struct Progress {
     units: Vec<(f64, f64)>,
     done: usize,
     total: usize,
+    told: Told,
 }
 
 impl Progress {
@@ -373,12 +375,13 @@ impl Progress {
             };
             bar.set_style(style.with_key("speed", speed).progress_chars("=> "));
         }
-        Progress { bar, units: Vec::new(), done: 0, total: 0 }
+        Progress { bar, units: Vec::new(), done: 0, total: 0, told: Told::begin(0) }
     }
 
     fn more(&mut self, units: &[(usize, Unit, f64)]) {
         self.units = units.iter().map(|(_, _, work)| (*work, 0.0)).collect();
         self.total += units.len();
+        self.told.more(units.len());
         self.bar.inc_length(self.units.iter().map(|(work, _)| *work as u64).sum());
         self.say();
     }
@@ -390,9 +393,11 @@ impl Progress {
             self.bar.inc(now as u64 - *done as u64);
             *done = now;
         }
+        self.told.at(self.bar.position() as f64 / self.bar.length().unwrap_or(0).max(1) as f64);
     }
 
     fn done(&mut self, i: usize) {
+        self.told.done(None);
         self.at(i, 1.0);
         self.done += 1;
         self.say();

@@ -294,7 +294,7 @@ fn runs(
                 format!("{name}, {} with seed {}: {e}", unit.spec.discipline.label, unit.spec.seed)
             }
             ItemEvent::Done(Ok(Some(run))) => {
-                progress.done(i);
+                progress.done(i, &run);
                 match keep(store, unit, &run) {
                     Ok(()) => return,
                     Err(e) => e,

@@ -112,7 +112,7 @@ impl Report<'_> {
             ItemEvent::At(at) => progress.at(i, at),
             ItemEvent::Done(Ok(None)) => {}
             ItemEvent::Done(Ok(Some(run))) => {
-                progress.done(i);
+                progress.done(i, &run);
                 // Its version alone.
                 self.kernel = run.kernel.split(' ').next().unwrap_or_default().into();
                 let row = &mut rows[owner[i]];

@@ -1597,11 +1597,17 @@ impl Drop for Page {
     }
 }
 
+/// With a cache of its own.
+fn cached<'a>(command: &'a mut Command, bin: &Path) -> &'a mut Command {
+    command.env("XDG_CACHE_HOME", bin.parent().expect("a folder"))
+}
+
 impl Page {
     fn begin(bin: &Path, words: &[&str]) -> Page {
         let mut command = Command::new(bin);
         command.args(["watch", "--web", "--every", "20ms"]).args(words).stdin(Stdio::null()).current_dir("/");
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+        let mut child =
+            cached(&mut command, bin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
         let address = line.trim().strip_prefix("http://").and_then(|l| l.split_once("/index.html#live="));
@@ -1685,6 +1691,28 @@ fn shown_in_a_page() {
     begins(page.answer("GET /live/set", &own, ""), "405");
     begins(page.answer("GET /live/", &own, ""), "404");
     begins(page.sets(r#"{"dev":"v0","changes":["rate=9mbit"]}"#), "403");
+    // What the same user has under way is told, as long as it is there.
+    let mut under_way = Command::new(&bin);
+    under_way.args([
+        "compare",
+        "--rate",
+        "100mbit",
+        "--flows",
+        "2xcubic",
+        "--duration",
+        "60s",
+        "--seeds",
+        "1..1000",
+        "--json",
+    ]);
+    let under_way = Running::begin(cached(&mut under_way, &bin).stdout(Stdio::null()).stderr(Stdio::null()));
+    let look = page.looks().find(|look| look["jobs"][0]["done"].as_u64() > Some(0)).expect("looks");
+    let job = &look["jobs"][0];
+    let words = job["words"].as_str().expect("text");
+    assert!(words.starts_with("compare --rate 100mbit") && job["total"].as_u64() >= Some(1000), "{look}");
+    assert!(job["seen"][0]["utilization"].as_f64() > Some(0.5), "{look}");
+    drop(under_way);
+    page.looks().find(|look| look["jobs"] == serde_json::json!([])).expect("looks");
     // Who does not read is in nobody's way, however many.
     let slow: Vec<_> = (0..300).map(|_| page.asks("GET /live/events", &own, "")).collect();
     assert_eq!(page.looks().take(3).count(), 3);

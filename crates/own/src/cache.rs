@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const SUM: usize = 32;
 const MOST: u64 = 1 << 30;
 
-/// The folder, held open, so that what was looked at is what is used.
-pub(crate) struct Folder(File);
+/// A folder of this user's, held open, so that what was looked at is what is used.
+#[derive(Debug)]
+pub struct Folder(File);
 
 /// Is it this user's, and can nobody else write to it?
 fn is_mine(meta: &Metadata) -> bool {
@@ -23,11 +24,11 @@ fn is_mine(meta: &Metadata) -> bool {
 }
 
 impl Folder {
-    /// `$XDG_CACHE_HOME/queuewright/own`, or below `~/.cache`; none where there is no such place, or where it is another's.
-    pub fn open() -> Option<Folder> {
+    /// `$XDG_CACHE_HOME/queuewright/NAME`, or below `~/.cache`; none where there is no such place, or where it is another's.
+    pub fn open(name: &str) -> Option<Folder> {
         let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
         let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
-        let path = base.join("queuewright/own");
+        let path = base.join("queuewright").join(name);
         // Root with the home of another makes nothing there that the other could not use.
         let there = base.ancestors().find_map(|folder| std::fs::metadata(folder).ok())?;
         // SAFETY: it only asks.
@@ -41,23 +42,39 @@ impl Folder {
     }
 
     /// Of what is in it.
-    fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+    pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd())).join(name)
     }
 
-    /// What is kept by this name, as it was kept and this user's.
-    pub fn kept(&self, name: &str) -> Option<PathBuf> {
-        let path = self.at(name);
+    /// A file in it that is this user's, and nobody else may write to; none: there is none, or it has more than `most` bytes.
+    pub fn read(&self, name: impl AsRef<Path>, most: u64) -> Option<Vec<u8>> {
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let mut file = OpenOptions::new().read(true).custom_flags(flags).open(&path).ok()?;
+        let mut file = OpenOptions::new().read(true).custom_flags(flags).open(self.at(name)).ok()?;
         let meta = file.metadata().ok()?;
-        if !meta.is_file() || !is_mine(&meta) || meta.len() > MOST {
+        if !meta.is_file() || !is_mine(&meta) || meta.len() > most {
             return None;
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// Writes a file, whole or not at all.
+    ///
+    /// # Errors
+    /// Those of the system; then nothing is left of it.
+    pub fn write(&self, bytes: &[u8], name: &str) -> io::Result<()> {
+        let part = self.at(unique(name));
+        let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+        let written = to.write_all(bytes).and_then(|()| std::fs::rename(&part, self.at(name)));
+        written.inspect_err(|_| drop(std::fs::remove_file(&part)))
+    }
+
+    /// What is kept by this name, as it was kept and this user's.
+    pub fn kept(&self, name: &str) -> Option<PathBuf> {
+        let bytes = self.read(name, MOST)?;
         let (object, sum) = bytes.split_at_checked(bytes.len().checked_sub(SUM)?)?;
-        (*Sha256::digest(object) == *sum).then_some(path)
+        (*Sha256::digest(object) == *sum).then(|| self.at(name))
     }
 
     /// Keeps an object by this name, whole or not at all, with its SHA-256 behind it; where it is kept.

@@ -63,7 +63,7 @@ const OBJECT_BYTES: u64 = 256 << 20;
 pub(crate) unsafe fn table<T>(form: &Form, path: &str, name: &str, text: &str) -> Result<&'static T, String> {
     let compiler = compiler();
     let hash = hash(form, &compiler, &version(&compiler)?, name, text);
-    let folder = Folder::open();
+    let folder = Folder::open("own");
     let file = format!("{hash}.so");
     // What does not load is made anew.
     if let Some(kept) = folder.as_ref().and_then(|f| f.kept(&file))

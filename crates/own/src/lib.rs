@@ -19,6 +19,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 #[cfg(unix)]
+pub use cache::Folder;
 pub use compile::{COMPILE_BYTES, COMPILE_WITHIN, FirstError, MISTAKES, first_error, is_include, run};
 pub use words::{filled, shown};
 
