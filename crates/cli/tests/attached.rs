@@ -185,16 +185,18 @@ impl Drop for Running {
     }
 }
 
-/// Somebody who has locked a file or folder.
+/// Somebody who has locked a file or folder, and is called `sleep infinity` by then.
 fn holder(at: &str, user: u32) -> Running {
     let mut command = Command::new("flock");
     command.args(["--no-fork", at, "sleep", "infinity"]).uid(user).gid(user).env("PATH", TOOLS);
     let mut running = Running::begin(&mut command);
-    wait_for("the lock to be taken", || {
+    let words = format!("/proc/{}/cmdline", running.0.id());
+    wait_for("the lock to be taken, and flock to be sleep", || {
         assert_eq!(running.0.try_wait().expect("a child"), None, "flock ended");
         let file = fs::File::open(at).expect("it is there");
         // SAFETY: an open file; the lock goes with it.
-        unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) != 0 }
+        let taken = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) != 0 };
+        taken && fs::read(&words).is_ok_and(|words| words == b"sleep\0infinity\0")
     });
     running
 }
