@@ -20,17 +20,19 @@ const LACKS: [&str; 4] = [
 /// Short round trips, so that Titrate has found its threshold by the end of the warm-up. Before that two runs differ by 4 ms: which
 /// flow was hit in slow start, a packet's luck, decides, and luck is another on each machine (the guest runs this
 /// program, so that every build and every kernel moves its time by some ns; QEMU's own is the same only on a quiet host). After it
-/// one run in twenty still ends a millisecond above the others, in the simulator as on Linux.
+/// one run in twenty still ends a millisecond above the others, in the simulator as on Linux: means are compared.
 const SCENARIO: &str = "[link]\nrate = \"10mbit\"\nbuffer = \"200p\"\n\
                         [[flows]]\ncount = 2\ncca = \"cubic\"\nrtt = \"10ms\"\nstart = \"0s..1s\"\n\
                         [queue]\ndisciplines = [\"codel\", \"titrate\"]\n\
                         [run]\nduration = \"10s\"\nwarmup = \"4s\"\nsample = \"500ms\"\n";
-/// How many seeds Linux gets, of which each is one that the simulator could have had.
-const ON_LINUX: u64 = 2;
-/// How many the simulator gets, so that its range is known: CoDel 8.4 to 9.1 ms, Titrate 5.7 to 7.2.
+/// How many seeds Linux gets.
+const ON_LINUX: u64 = 3;
+/// How many the simulator gets, so that its mean is known: CoDel 8.8 ms with a deviation of 0.17, Titrate 6.0 with 0.25 and one run in a
+/// thousand above 7.9. Linux's are 8.8 (16 of the kernel's, 12 of ours) and 6.1.
 const SIMULATED: u64 = 200;
-/// By so much both disciplines wait longer on Linux than in the simulator (CoDel 0.3 ms, Titrate 0.2).
-const LONGER_MS: f64 = 0.3;
+/// By so much Linux's mean may be below and above the simulator's, ms. Less than one in a million means of three of the simulator's own
+/// runs is further from it; with a target of 6 ms, or an interval of 80 or 120 ms, CoDel is.
+const OFF_MS: [(&str, f64, f64); 2] = [("codel", 0.5, 0.5), ("titrate", 0.5, 1.7)];
 
 fn runs(origin: QdiscOrigin, seeds: u64) -> Vec<RunSpec> {
     let seeds: Vec<u64> = (1..=seeds).collect();
@@ -90,16 +92,17 @@ fn ours_does_on_linux_what_the_kernels_and_the_simulators_do() {
         [("codel", "the kernel's", &kernels), ("codel", "ours", &ours), ("titrate", "ours", &ours)]
     {
         let ((there, why), (here, why_here)) = (seen(linux, name), seen(&sim, name));
-        let least = here.iter().map(|run| run.1).fold(f64::INFINITY, f64::min);
-        let most = here.iter().map(|run| run.1).fold(0.0, f64::max);
+        let mean = |runs: &[(f64, f64)]| runs.iter().map(|run| run.1).sum::<f64>() / runs.len() as f64;
+        let off = mean(&there) - mean(&here);
         let said = format!(
-            "{name}, {origin} on Linux: {there:?}, {why:?}; simulator {least} to {most} ms, {why_here:?}"
+            "{name}, {origin} on Linux: {there:?}, {why:?}; simulator {} ms, {why_here:?}",
+            mean(&here)
         );
+        println!("{said}");
         assert_eq!(there.len() as u64, ON_LINUX, "{said}");
-        for (utilization, sojourn) in there {
-            assert!(utilization > 0.98, "{said}");
-            assert!((least..most + LONGER_MS).contains(&sojourn), "{said}");
-        }
+        assert!(there.iter().all(|(utilization, _)| *utilization > 0.98), "{said}");
+        let (_, below, above) = OFF_MS.into_iter().find(|(of, ..)| *of == name).expect("one of both");
+        assert!((-below..above).contains(&off), "{off} ms: {said}");
         assert_eq!(why, why_here, "{said}");
     }
     for run in &ours {
