@@ -33,7 +33,11 @@ fn both(lab: &Lab, texts: &[&str]) -> Vec<(Run, Run)> {
     linux.into_iter().map(|r| r.expect("heard of every run")).zip(sim).collect()
 }
 
-/// One boot, three runs: tail drop and CoDel with a CUBIC flow, and with a stream, a transfer and ECN beside it.
+/// How many seeds `linux_and_the_simulator_agree_on_the_simplest` has. CoDel's utilisation differs by 1.1 points from seed to seed, and as much
+/// from one boot to another that has the same seed (97.0 % and 99.9 %): which packet is dropped is luck.
+const SEEDS: usize = 4;
+
+/// One boot: tail drop and CoDel with a CUBIC flow, and with a stream, transfers and ECN beside it.
 #[test]
 fn linux_and_the_simulator_agree_on_the_simplest() {
     let Some(lab) = lab("linux_and_the_simulator_agree_on_the_simplest") else { return };
@@ -41,19 +45,16 @@ fn linux_and_the_simulator_agree_on_the_simplest() {
                 [[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
                 [[flows]]\nname = \"stream\"\ncbr = \"500kbit\"\npacket = \"500b\"\nrtt = \"20ms\"\n\
                 [[flows]]\nname = \"file\"\ncca = \"cubic\"\nrtt = \"40ms\"\nsize = \"100kb\"\nstart = \"3s\"\necn = true\n\
-                [[flows]]\nname = \"segment\"\ncca = \"cubic\"\nrtt = \"100ms\"\nsize = \"1kb\"\nstart = \"5s\"\n\
+                [[flows]]\nname = \"segment\"\ncount = 5\ncca = \"cubic\"\nrtt = \"100ms\"\nsize = \"1kb\"\nstart = \"4s..5s\"\n\
                 [queue]\ndisciplines = [\"droptail\", { name = \"codel\", ecn = true }]\n\
-                [run]\nduration = \"6s\"\nwarmup = \"2s\"\nseeds = [1]\nsample = \"500ms\"\n";
+                [run]\nduration = \"6s\"\nwarmup = \"2s\"\nseeds = [1, 2, 3, 4]\nsample = \"500ms\"\n";
     let runs = both(&lab, &[text]);
-    assert_eq!(runs.len(), 2);
+    assert_eq!(runs.len(), 2 * SEEDS);
     for (linux, sim) in &runs {
         assert_eq!((linux.engine.as_str(), linux.discipline.as_str()), ("linux", sim.discipline.as_str()));
         assert!(linux.kernel.starts_with(|c: char| c.is_ascii_digit()), "{:?}", linux.kernel);
-        let (l, s) = (&linux.ports[0], &sim.ports[0]);
-        let said = format!("{}\nLinux {l:?}\nsimulator {s:?}", linux.discipline);
-        assert!((l.utilization - s.utilization).abs() < 0.03, "{said}");
-        assert!((l.sojourn_ms.mean - s.sojourn_ms.mean).abs() < 2.0, "{said}");
-        assert!(l.packets.abs_diff(s.packets) < s.packets / 20, "{said}");
+        let l = &linux.ports[0];
+        let said = format!("{} with seed {}\nLinux {l:?}", linux.discipline, linux.seed);
         // What waited on average is what came in times how long it waited (Little's law).
         let little = l.sojourn_ms.mean / 1e3 * l.packets as f64 / 4.0;
         assert!((l.backlog_packets.mean - little).abs() < 0.3, "{said}");
@@ -65,18 +66,38 @@ fn linux_and_the_simulator_agree_on_the_simplest() {
         assert!(mine <= l.drops.values().sum(), "{stream:?} {said}");
         let file = linux.groups[2].transfers.as_ref().expect("a transfer");
         assert_eq!((file.started, file.completed), (1, 1), "{file:?}");
-        // A handshake, and the way there: one and a half round trips, and what the two packets wait for (the buffer is 21 ms).
-        for run in [linux, sim] {
-            let took = run.groups[3].transfers.as_ref().expect("a segment").fct_s["all"].mean;
-            assert!((0.15..0.2).contains(&took), "{} {took}", run.engine);
-        }
         let times: Vec<f64> = linux.detail.series.time_s.clone();
         assert!(times.len() >= 12 && times.is_sorted(), "{times:?}");
         assert!(linux.detail.series.columns.iter().all(|c| c.values.len() == times.len()));
     }
-    let (tail, codel) = (&runs[0].0.ports[0], &runs[1].0.ports[0]);
-    assert!(tail.drops.keys().eq(["limit"]), "{:?}", tail.drops);
-    assert!(codel.sojourn_ms.mean < 0.8 * tail.sojourn_ms.mean);
+    let mut sojourns = Vec::new();
+    for of in runs.chunks(SEEDS) {
+        // Linux's mean, and the simulator's.
+        let means = |f: fn(&Run) -> f64| {
+            let linux: f64 = of.iter().map(|(linux, _)| f(linux)).sum();
+            let sim: f64 = of.iter().map(|(_, sim)| f(sim)).sum();
+            (linux / SEEDS as f64, sim / SEEDS as f64)
+        };
+        let utilization = means(|run| run.ports[0].utilization);
+        let sojourn = means(|run| run.ports[0].sojourn_ms.mean);
+        let packets = means(|run| run.ports[0].packets as f64);
+        let said = format!("{}: {utilization:?} {sojourn:?} {packets:?}", of[0].0.discipline);
+        println!("{said}");
+        assert!((utilization.0 - utilization.1).abs() < 0.03, "{said}");
+        assert!((sojourn.0 - sojourn.1).abs() < 2.0, "{said}");
+        assert!((packets.0 - packets.1).abs() < packets.1 / 20.0, "{said}");
+        // A handshake, and the way there: one and a half round trips, and what the two packets wait for (the buffer is 21 ms). One of the two
+        // may be dropped, and in one run in 3000 so many are that it is most of the five.
+        let took = |run: &Run| run.groups[3].transfers.as_ref().expect("segments").fct_s["all"].p50;
+        let all: Vec<[f64; 2]> = of.iter().map(|(linux, sim)| [linux, sim].map(took)).collect();
+        for engine in 0..2 {
+            let as_reckoned = all.iter().filter(|took| (0.15..0.2).contains(&took[engine])).count();
+            assert!(as_reckoned + 1 >= SEEDS, "{}: {all:?}", of[0].0.discipline);
+        }
+        sojourns.push(sojourn.0);
+    }
+    assert!(runs[..SEEDS].iter().all(|(tail, _)| tail.ports[0].drops.keys().eq(["limit"])));
+    assert!(sojourns[1] < 0.8 * sojourns[0], "{sojourns:?}");
 }
 
 /// An empty path takes as long as the scenario says: the round trip of a handshake is netem's delay and what the hosts take, and a sender knows
