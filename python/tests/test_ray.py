@@ -37,8 +37,10 @@ def address() -> Iterator[str]:
 
     # Workers are otherwise behind all else that the machine does.
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    cluster.add_node(num_cpus=1)
+    # By itself it gives each node 30 s to come.
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "wait": False})
+    cluster.add_node(num_cpus=1, wait=False)
+    cluster.wait_for_nodes(timeout=PATIENCE)
     ray.init(address=cluster.address, log_to_driver=False)
     yield cluster.address
     ray.shutdown()
