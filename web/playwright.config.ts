@@ -6,7 +6,7 @@ export default defineConfig({
   fullyParallel: true,
   workers: 2,
   timeout: 120_000,
-  globalTimeout: 580_000,
+  globalTimeout: 1_780_000,
   expect: { timeout: 60_000 },
   forbidOnly: true,
   reporter: [["line"], ["json", { outputFile: "test-results/results.json" }]],

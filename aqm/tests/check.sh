@@ -88,7 +88,7 @@ fuzz() {
     "$clang" -std=c11 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iaqm \
         aqm/tests/fuzz.c -o "$out/fuzz"
     mkdir -p "$out/corpus"
-    if ! "$out/fuzz" "$out/corpus" -max_total_time="$1" -max_len=2048 -len_control=20 \
+    if ! "$out/fuzz" "$out/corpus" -max_total_time="$1" ${FUZZ_SEED:+-seed="$FUZZ_SEED"} -max_len=2048 -len_control=20 \
         -artifact_prefix="$out/" >"$out/fuzz.log" 2>&1; then
         tail -40 "$out/fuzz.log" >&2
         fail "the fuzzer found a mistake; replay it with $out/fuzz and the file named above"

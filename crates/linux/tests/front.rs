@@ -357,7 +357,7 @@ fn serves_by_classes() {
         }
         (before, knew, times) = (now, knows, times + 1);
         assert!(
-            times < 400,
+            times < 4000,
             "only {full} times of {times} did both queues last for 50 packets, with that share"
         );
     }
