@@ -12,7 +12,7 @@ const EVERY: Duration = Duration::from_millis(500);
 /// Most that is read of a job, bytes, and of how many.
 const MOST: u64 = 64 << 10;
 const JOBS: usize = 64;
-/// Longest command line that is told, bytes.
+/// Longest command line that is told, characters.
 const WORDS: usize = 300;
 
 /// How far a command is.
@@ -58,8 +58,7 @@ impl Told {
         let pid = std::process::id();
         let words: Vec<String> =
             std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-        let mut words = words.join(" ");
-        words.truncate(words.floor_char_boundary(WORDS));
+        let words = words.join(" ").chars().take(WORDS).collect();
         let job = Job { pid, begun: begun(pid).unwrap_or(0), words, total, ..Job::default() };
         let mut told = Told { folder: Folder::open(FOLDER), job, since: Instant::now(), written: None };
         // Those that were killed have left theirs.
