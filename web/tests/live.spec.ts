@@ -47,7 +47,7 @@ test("a device is shown, changed, and gone", async ({ page }) => {
     await expect(page.getByText(/^dropping, now /)).toBeVisible();
 
     // What is under way is there as long as it is.
-    const job = spawn(PROGRAM, ["compare", "--rate", "100mbit", "--flows", "2xcubic", "--duration", "60s", "--seeds", "1..1000", "--json"], { stdio: "ignore" });
+    const job = spawn(PROGRAM, ["compare", "--rate", "100mbit", "--rtt", "40ms", "--flows", "2xcubic", "--duration", "60s", "--seeds", "1..1000", "--json"], { stdio: "ignore" });
     const under_way = page.getByText(/^queuewright compare --rate 100mbit .*: \d+ of \d+ runs in /);
     try {
       await expect(under_way).toBeVisible();

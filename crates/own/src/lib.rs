@@ -20,6 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 #[cfg(unix)]
 pub use cache::Folder;
+#[cfg(unix)]
 pub use compile::{COMPILE_BYTES, COMPILE_WITHIN, FirstError, MISTAKES, first_error, is_include, run};
 pub use words::{filled, shown};
 
