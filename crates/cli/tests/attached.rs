@@ -1601,7 +1601,7 @@ impl Drop for Page {
 
 /// With a cache of its own.
 fn cached<'a>(command: &'a mut Command, bin: &Path) -> &'a mut Command {
-    command.env("XDG_CACHE_HOME", bin.parent().expect("a folder"))
+    command.env("XDG_CACHE_HOME", bin.with_file_name("cache"))
 }
 
 impl Page {
@@ -1646,11 +1646,21 @@ impl Page {
         self.answer("POST /live/set", &self.own(), body)
     }
 
-    /// Looks at what is attached, as they come.
-    fn looks(&self) -> impl Iterator<Item = serde_json::Value> + use<> {
+    /// The first look of which this is so.
+    fn sees(&self, what: &str, is_so: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
         let lines =
             self.asks("GET /live/events", &self.own(), "").lines().map(|line| line.expect("it goes on"));
-        lines.filter_map(|line| Some(serde_json::from_str(line.strip_prefix("data: ")?).expect("JSON")))
+        let mut looks =
+            lines.filter_map(|line| Some(serde_json::from_str(line.strip_prefix("data: ")?).expect("JSON")));
+        // Two minutes and more.
+        let mut last = serde_json::Value::Null;
+        for look in looks.by_ref().take(6000) {
+            if is_so(&look) {
+                return look;
+            }
+            last = look;
+        }
+        panic!("waited in vain for {what}; the last look: {last}");
     }
 }
 
@@ -1669,7 +1679,7 @@ fn shown_in_a_page() {
     let page = Page::begin(&bin, &[]);
     let own = page.own();
     assert!(page.answer("GET /index.html", &own, "").ends_with("\r\n\r\nthe page"));
-    let look = page.looks().find(|look| !look["devices"][0]["since"].is_null()).expect("looks");
+    let look = page.sees("a second look", |look| !look["devices"][0]["since"].is_null());
     let seen = &look["devices"][0];
     assert_eq!((&seen["name"], &seen["status"]["dev"]), (&"v0".into(), &"v0".into()), "{look}");
     assert_eq!((&seen["status"]["rate"], &look["set"]), (&20_000_000.into(), &false.into()), "{look}");
@@ -1699,6 +1709,8 @@ fn shown_in_a_page() {
         "compare",
         "--rate",
         "100mbit",
+        "--rtt",
+        "40ms",
         "--flows",
         "2xcubic",
         "--duration",
@@ -1708,22 +1720,22 @@ fn shown_in_a_page() {
         "--json",
     ]);
     let under_way = Running::begin(cached(&mut under_way, &bin).stdout(Stdio::null()).stderr(Stdio::null()));
-    let look = page.looks().find(|look| look["jobs"][0]["done"].as_u64() > Some(0)).expect("looks");
+    let look = page.sees("a run that is done", |look| look["jobs"][0]["done"].as_u64() > Some(0));
     let job = &look["jobs"][0];
     let words = job["words"].as_str().expect("text");
     assert!(words.starts_with("compare --rate 100mbit") && job["total"].as_u64() >= Some(1000), "{look}");
     assert!(job["seen"][0]["utilization"].as_f64() > Some(0.5), "{look}");
     drop(under_way);
-    page.looks().find(|look| look["jobs"] == serde_json::json!([])).expect("looks");
+    page.sees("nothing under way", |look| look["jobs"] == serde_json::json!([]));
     // Who does not read is in nobody's way, however many.
     let slow: Vec<_> = (0..300).map(|_| page.asks("GET /live/events", &own, "")).collect();
-    assert_eq!(page.looks().take(3).count(), 3);
+    page.sees("a look beside them", |_| true);
     drop(slow);
     // What is no longer there is said.
     tool("tc", &["qdisc", "del", "dev", "v0", "root"]);
-    page.looks().find(|look| look["devices"][0]["status"]["there"] == false).expect("looks");
+    page.sees("it gone", |look| look["devices"][0]["status"]["there"] == false);
     works(&["detach", "v0"]);
-    page.looks().find(|look| look["devices"] == serde_json::json!([])).expect("looks");
+    page.sees("no device", |look| look["devices"] == serde_json::json!([]));
     drop(page);
 
     attach("v0");
@@ -1741,9 +1753,9 @@ fn shown_in_a_page() {
     ] {
         begins(page.sets(wrong), status);
     }
-    page.looks()
-        .find(|look| look["set"] == true && look["devices"][0]["status"]["rate"] == 9_000_000)
-        .expect("looks");
+    page.sees("the new rate", |look| {
+        look["set"] == true && look["devices"][0]["status"]["rate"] == 9_000_000
+    });
     page.0.kill().expect("it runs");
     let mut log = String::new();
     page.0.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");

@@ -32,7 +32,7 @@ impl Folder {
         // Root with the home of another makes nothing there that the other could not use.
         let there = base.ancestors().find_map(|folder| std::fs::metadata(folder).ok())?;
         // SAFETY: it only asks.
-        if there.uid() == unsafe { libc::geteuid() } {
+        if there.uid() == unsafe { libc::geteuid() } && !path.is_dir() {
             DirBuilder::new().recursive(true).mode(0o700).create(&path).ok()?;
         }
         let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
