@@ -350,6 +350,12 @@ pub fn changed_now(s: &Set) -> Result<String, Failure> {
         let Some((name, value)) = change.split_once('=') else {
             return Err(Failure::Input(format!("{change:?} is no NAME=VALUE, such as rate=50mbit")));
         };
+        // What follows it would be another parameter, which nobody has looked at: the page's may name no file.
+        if change.contains(':') {
+            return Err(Failure::Input(format!(
+                "{change:?} has a colon in it: write each NAME=VALUE as a word of its own"
+            )));
+        }
         let mut port = Port { rate, ..Port::default() };
         if port_setting(&mut port, name, value)? {
             rate = port.rate;

@@ -1387,6 +1387,7 @@ fn weights_stay() {
     let (code, text) = said(queuewright(&["set", "v0", "weights=p.json"]).current_dir(other.path()));
     assert_eq!(code, 0, "{text}");
     assert!(weights().expect("it has some").values != first.values, "the same weights");
+    fails(&["set", "v0", "step=5ms:weights=p.json"], 2, &["a colon", "a word of its own"]);
     works(&["detach", "v0"]);
 }
 
