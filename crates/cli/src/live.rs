@@ -19,6 +19,7 @@ use queuewright_linux::{self as linux, Stats, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -110,6 +111,23 @@ struct Live {
     allow_set: bool,
     /// The last look, as an event. Who is slow gets the next one that there is when it can take it.
     events: watch::Sender<Bytes>,
+}
+
+impl Live {
+    /// May the page ask for this? If not, why.
+    fn allows(&self, asked: &Change) -> Result<(), String> {
+        if self.dev.as_ref().is_some_and(|dev| *dev != asked.dev) {
+            return Err(format!("{}: it is not the device that is watched", linux::with_name(&asked.dev)));
+        }
+        if asked.changes.is_empty() {
+            return Err("write what to change, such as rate=50mbit".into());
+        }
+        // Root would read it.
+        if asked.changes.iter().any(|change| change.starts_with("weights=")) {
+            return Err("weights: a file is named on the command line alone".into());
+        }
+        Ok(())
+    }
 }
 
 /// Serves the page on this machine alone, to whom has the token.
@@ -229,23 +247,17 @@ async fn change(request: Request<Incoming>, live: &Live) -> Result<String, (Stat
     };
     let asked: Change = serde_json::from_slice(&body.to_bytes())
         .map_err(|e| wrong(format!("not what the page asks: {e}")))?;
-    if live.dev.as_ref().is_some_and(|dev| *dev != asked.dev) {
-        return Err(wrong(format!("{}: it is not the device that is watched", linux::with_name(&asked.dev))));
-    }
-    // Root would read it.
-    if asked.changes.iter().any(|change| change.starts_with("weights=")) {
-        return Err(wrong("weights: a file is named on the command line alone".into()));
-    }
-    let words =
-        format!("{}: set {}, asked by the page", linux::with_name(&asked.dev), asked.changes.join(" "));
+    let allowed = live.allows(&asked);
+    let changes: Vec<String> = asked.changes.iter().map(|change| linux::quoted(change)).collect();
+    let words = format!("{}: set {}, asked by the page", linux::with_name(&asked.dev), changes.join(" "));
     let set = Set { dev: asked.dev, changes: asked.changes };
     // One after the other, and not while somebody looks: there is one thread for both.
-    let done = tokio::task::spawn_blocking(move || changed_now(&set)).await;
-    let done = match done {
-        Ok(done) => done.map_err(|e| e.to_string()),
-        Err(_) => Err("it came to no end".into()),
-    };
-    let outcome = done.as_ref().map_or_else(String::as_str, |_| "done");
-    eprintln!("{}", linux::safe(&format!("{words}: {outcome}")));
-    done.map_err(wrong)
+    let done = tokio::task::spawn_blocking(move || {
+        let done = allowed.and_then(|()| changed_now(&set).map_err(|e| e.to_string()));
+        // Here, as who has asked may be gone by now; and who reads this, too, which is no reason to end.
+        let outcome = done.as_ref().map_or_else(String::as_str, |_| "done");
+        let _ = writeln!(io::stderr(), "{}", linux::safe(&format!("{words}: {outcome}")));
+        done
+    });
+    done.await.unwrap_or_else(|_| Err("it came to no end".into())).map_err(wrong)
 }

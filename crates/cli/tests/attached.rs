@@ -1746,6 +1746,9 @@ fn shown_in_a_page() {
     for (wrong, status) in [
         (r#"{"dev":"v0","changes":["target=-1"]}"#, "422"),
         (r#"{"dev":"v0","changes":["weights=/etc/passwd"]}"#, "422"),
+        (r#"{"dev":"v0","changes":["ecn=true:weights=/etc/passwd"]}"#, "422"),
+        (r#"{"dev":"v0","changes":["target=7ms, asked by the page: done"]}"#, "422"),
+        (r#"{"dev":"v0","changes":[]}"#, "422"),
         (r#"{"dev":"v1","changes":["rate=9mbit"]}"#, "422"),
         (r#"{"dev":"../v0","changes":["rate=9mbit"]}"#, "422"),
         (r#"{"dev":"v0","changes":[],"more":1}"#, "422"),
@@ -1761,10 +1764,20 @@ fn shown_in_a_page() {
     let mut log = String::new();
     page.0.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
     assert!(log.starts_with("v0: set rate=9mbit target=7ms, asked by the page: done\n"), "{log}");
-    assert!(
-        log.lines().nth(1).is_some_and(|line| line.contains("target=-1")) && log.lines().count() == 2,
-        "{log}"
-    );
+    let asked = [
+        "v0: set target=-1, ",
+        "v0: set weights=/etc/passwd, ",
+        "v0: set ecn=true:weights=/etc/passwd, ",
+        "v0: set $'target=7ms, asked by the page: done', ",
+        "v0: set , ",
+        "v1: set rate=9mbit, ",
+        "../v0: set rate=9mbit, ",
+    ];
+    let logged: Vec<&str> = log.lines().skip(1).collect();
+    assert_eq!(logged.len(), asked.len(), "{log}");
+    for (line, begins) in logged.iter().zip(asked) {
+        assert!(line.starts_with(begins) && !line.ends_with(": done"), "{log}");
+    }
     works(&["detach", "v0"]);
 }
 
