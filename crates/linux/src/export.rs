@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Error as Unwritten;
 use std::future::pending;
+use std::io::{self, Write as _};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -256,7 +257,9 @@ impl<F: Fn() -> Result<All, Error>> Offer<F> {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         for (dev, why) in wrong.iter().filter(|(dev, why)| said.get(*dev) != Some(why)) {
             // Names are anybody's: no escapes reach the terminal.
-            eprintln!("queuewright: {}", names::safe(&format!("{dev} cannot be read: {why}")));
+            let line = names::safe(&format!("{dev} cannot be read: {why}"));
+            // Nobody may read it any more.
+            let _ = writeln!(io::stderr(), "queuewright: {line}");
         }
         *said = wrong;
         Ok(openmetrics(all))

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -334,7 +335,9 @@ pub(crate) fn wait_alone(file: &File) -> Result<(), Error> {
     if lock(file, SAID_AFTER).map_err(wrong)? {
         return Ok(());
     }
-    eprintln!("queuewright: waiting for {}, which changes what is attached", holder(file));
+    // Nobody may read it any more.
+    let holds = holder(file);
+    let _ = writeln!(io::stderr(), "queuewright: waiting for {holds}, which changes what is attached");
     match lock(file, GIVEN_UP_AFTER - SAID_AFTER).map_err(wrong)? {
         true => Ok(()),
         false => Err(Error::System(format!(
