@@ -191,6 +191,9 @@ export class Live {
 
   /** Changes what is attached, in the words of `queuewright set`. */
   async change(dev: string, text: string): Promise<void> {
+    // It may have to wait for another command.
+    this.notice = `Asked for ${text} ...`;
+    this.#changed();
     try {
       const answer = await fetch("/live/set", {
         method: "POST",

@@ -109,6 +109,8 @@ struct Live {
     /// The one device that is watched; none: all.
     dev: Option<String>,
     allow_set: bool,
+    /// Held by what changes something.
+    changes: Arc<tokio::sync::Mutex<()>>,
     /// The last look, as an event. Who is slow gets the next one that there is when it can take it.
     events: watch::Sender<Bytes>,
 }
@@ -154,6 +156,7 @@ pub fn live(w: &Watch, every: Duration) -> Result<(), Failure> {
         token: URL_SAFE_NO_PAD.encode(random),
         dev: w.dev.clone(),
         allow_set: w.allow_set,
+        changes: Arc::default(),
         events: watch::Sender::default(),
     });
     // What stands behind the # is sent to nobody.
@@ -251,8 +254,10 @@ async fn change(request: Request<Incoming>, live: &Live) -> Result<String, (Stat
     let changes: Vec<String> = asked.changes.iter().map(|change| linux::quoted(change)).collect();
     let words = format!("{}: set {}, asked by the page", linux::with_name(&asked.dev), changes.join(" "));
     let set = Set { dev: asked.dev, changes: asked.changes };
-    // One after the other, and not while somebody looks: there is one thread for both.
+    // One after the other. It may have to wait for another command: looks go on meanwhile.
+    let turn = live.changes.clone().lock_owned().await;
     let done = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
         let done = allowed.and_then(|()| changed_now(&set).map_err(|e| e.to_string()));
         // Here, as who has asked may be gone by now; and who reads this, too, which is no reason to end.
         let outcome = done.as_ref().map_or_else(String::as_str, |_| "done");

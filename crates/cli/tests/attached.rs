@@ -1760,6 +1760,13 @@ fn shown_in_a_page() {
     page.sees("the new rate", |look| {
         look["set"] == true && look["devices"][0]["status"]["rate"] == 9_000_000
     });
+    // While a change waits for another command, looks go on.
+    let other = holder("/run/queuewright/lock", 0);
+    let set = page.asks("POST /live/set", &page.own(), r#"{"dev":"v0","changes":["rate=8mbit"]}"#);
+    let seen = std::cell::Cell::new(0);
+    page.sees("three looks meanwhile", |_| seen.replace(seen.get() + 1) == 2);
+    drop(other);
+    begins(set.lines().next().expect("an answer").expect("text"), "200");
     page.0.kill().expect("it runs");
     let mut log = String::new();
     page.0.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
@@ -1773,7 +1780,7 @@ fn shown_in_a_page() {
         "v1: set rate=9mbit, ",
         "../v0: set rate=9mbit, ",
     ];
-    let logged: Vec<&str> = log.lines().skip(1).collect();
+    let logged: Vec<&str> = log.lines().skip(1).take(asked.len()).collect();
     assert_eq!(logged.len(), asked.len(), "{log}");
     for (line, begins) in logged.iter().zip(asked) {
         assert!(line.starts_with(begins) && !line.ends_with(": done"), "{log}");

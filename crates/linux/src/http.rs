@@ -55,7 +55,8 @@ where
     F: Future<Output = Answer> + Send + 'static,
 {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_io().enable_time().max_blocking_threads(1).build()?;
+    // One that reads what is attached, one that changes it.
+    let runtime = runtime.enable_io().enable_time().max_blocking_threads(2).build()?;
     listener.set_nonblocking(true)?;
     let answer = Arc::new(answer);
     runtime.block_on(async {
