@@ -43,7 +43,7 @@ export function LivePage({ live }: { live: Live }) {
             ))}
           </section>
         )}
-        {live.told && live.devices.length === 0 && live.wrong.length === 0 && (
+        {live.told && live.t > 0 && live.devices.length === 0 && live.wrong.length === 0 && (
           <p class="busy">
             Nothing is attached here. <code>sudo queuewright attach eth0 codel --rate 50mbit</code> attaches something.
           </p>

@@ -22,8 +22,8 @@ use std::convert::Infallible;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout_at;
 
 /// A page is told for so long, and asks again.
 const TOLD_FOR: Duration = Duration::from_secs(3600);
@@ -113,6 +113,8 @@ struct Live {
     changes: Arc<tokio::sync::Mutex<()>>,
     /// The last look, as an event. Who is slow gets the next one that there is when it can take it.
     events: watch::Sender<Bytes>,
+    /// Somebody new wants to know.
+    came: Notify,
 }
 
 impl Live {
@@ -158,6 +160,7 @@ pub fn live(w: &Watch, every: Duration) -> Result<(), Failure> {
         allow_set: w.allow_set,
         changes: Arc::default(),
         events: watch::Sender::default(),
+        came: Notify::new(),
     });
     // What stands behind the # is sent to nobody.
     print(&format!("http://{at}/index.html#live={}\n", live.token))?;
@@ -176,11 +179,12 @@ pub fn live(w: &Watch, every: Duration) -> Result<(), Failure> {
 
 /// Looks again and again, while somebody wants to know.
 async fn look_on(live: Arc<Live>, every: Duration) -> Result<Infallible, tokio::task::JoinError> {
-    let mut due = interval(every);
-    due.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (begun, mut looks) = (Instant::now(), Looks::default());
+    let mut due = tokio::time::Instant::now();
     loop {
-        due.tick().await;
+        // Who comes is told at once.
+        let _ = timeout_at(due, live.came.notified()).await;
+        due = tokio::time::Instant::now() + every;
         if live.events.receiver_count() == 0 {
             continue;
         }
@@ -211,14 +215,13 @@ async fn answer(request: Request<Incoming>, live: Arc<Live>) -> Answer {
     match (request.method(), request.uri().path()) {
         (&Method::GET, "/live/events") => {
             let of = of.header(CONTENT_TYPE, "text/event-stream");
-            of.body(UnsyncBoxBody::new(StreamBody::new(stream::unfold(
-                live.events.subscribe(),
-                async |mut events| {
-                    events.changed().await.ok()?;
-                    let event = events.borrow_and_update().clone();
-                    Some((Ok(Frame::data(event)), events))
-                },
-            ))))
+            let events = live.events.subscribe();
+            live.came.notify_one();
+            of.body(UnsyncBoxBody::new(StreamBody::new(stream::unfold(events, async |mut events| {
+                events.changed().await.ok()?;
+                let event = events.borrow_and_update().clone();
+                Some((Ok(Frame::data(event)), events))
+            }))))
         }
         (&Method::POST, "/live/set") => match change(request, &live).await {
             Ok(text) => said(of, text.trim_end()),

@@ -1608,7 +1608,8 @@ fn cached<'a>(command: &'a mut Command, bin: &Path) -> &'a mut Command {
 impl Page {
     fn begin(bin: &Path, words: &[&str]) -> Page {
         let mut command = Command::new(bin);
-        command.args(["watch", "--web", "--every", "20ms"]).args(words).stdin(Stdio::null()).current_dir("/");
+        let every: &[&str] = if words.contains(&"--every") { &[] } else { &["--every", "20ms"] };
+        command.args(["watch", "--web"]).args(every).args(words).stdin(Stdio::null()).current_dir("/");
         let mut child =
             cached(&mut command, bin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
         let mut line = String::new();
@@ -1676,6 +1677,13 @@ fn shown_in_a_page() {
     let bin = dir.path().join("bin/queuewright");
     fs::create_dir_all(bin.parent().expect("a folder")).expect("a folder");
     fs::copy(env!("CARGO_BIN_EXE_queuewright"), &bin).expect("copied");
+
+    // Whoever comes is told at once.
+    let page = Page::begin(&bin, &["--every", "3600s"]);
+    for _ in 0..3 {
+        assert_eq!(page.looks().take(1).count(), 1);
+    }
+    drop(page);
 
     let page = Page::begin(&bin, &[]);
     let own = page.own();
