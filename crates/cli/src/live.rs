@@ -70,6 +70,13 @@ impl Looks {
     ) -> Look {
         let at = Instant::now();
         let (all, unread) = read.unwrap_or_else(|e| (Vec::new(), vec![e]));
+        // Of two under one name one has gone, and would be told of in the other's place.
+        let mut named = BTreeMap::new();
+        for status in all {
+            if status.there || !named.contains_key(&status.dev) {
+                named.insert(status.dev.clone(), status);
+            }
+        }
         let before = std::mem::take(&mut self.0);
         let mut seen = |status: Status| {
             let since = before
@@ -86,7 +93,7 @@ impl Looks {
         Look {
             t: at.duration_since(begun).as_secs_f64(),
             set,
-            devices: all.into_iter().map(&mut seen).collect(),
+            devices: named.into_values().map(&mut seen).collect(),
             jobs,
             wrong: unread.iter().map(ToString::to_string).collect(),
         }
@@ -136,10 +143,15 @@ impl Live {
 
 /// Serves the page on this machine alone, to whom has the token.
 pub fn live(w: &Watch, every: Duration) -> Result<(), Failure> {
-    // Who may not look at devices sees what he has under way none the less. A device that was named is there.
-    if w.dev.is_some() {
-        now(w.dev.as_deref())?;
-    }
+    // Who may not look at devices sees what he has under way none the less. A device that was named is there, and is called as the
+    // page calls it, which may be another name than its number.
+    let dev = match &w.dev {
+        Some(dev) => {
+            let (seen, _) = now(Some(dev))?;
+            Some(seen.first().map_or(dev, |status| &status.dev).clone())
+        }
+        None => None,
+    };
     // Its scripts may ask for changes.
     let page = Site::installed()?;
     let folder = page.parent().unwrap_or(&page);
@@ -156,7 +168,7 @@ pub fn live(w: &Watch, every: Duration) -> Result<(), Failure> {
         site: site.at(at.port()),
         port: at.port(),
         token: URL_SAFE_NO_PAD.encode(random),
-        dev: w.dev.clone(),
+        dev,
         allow_set: w.allow_set,
         changes: Arc::default(),
         events: watch::Sender::default(),
@@ -189,7 +201,15 @@ async fn look_on(live: Arc<Live>, every: Duration) -> Result<Infallible, tokio::
             continue;
         }
         let dev = live.dev.clone();
-        let (read, jobs) = tokio::task::spawn_blocking(move || (now(dev.as_deref()), jobs::all())).await?;
+        let read = tokio::task::spawn_blocking(move || {
+            let devices = now(dev.as_deref()).and_then(|(all, mut unread)| {
+                // As `status` says, too.
+                unread.extend(linux::broken()?.into_iter().map(|(_, why)| why));
+                Ok((all, unread))
+            });
+            (devices, jobs::all())
+        });
+        let (read, jobs) = read.await?;
         let look = looks.take(begun, live.allow_set, read, jobs);
         if let Ok(text) = serde_json::to_string(&look) {
             live.events.send_replace(format!("data: {text}\n\n").into());

@@ -1748,7 +1748,9 @@ fn shown_in_a_page() {
     drop(page);
 
     attach("v0");
-    let mut page = Page::begin(&bin, &["v0", "--allow-set"]);
+    let number = tool("ip", &["-o", "link", "show", "v0"]);
+    let number = format!("if:{}", number.split(':').next().expect("a number"));
+    let mut page = Page::begin(&bin, &[&number, "--allow-set"]);
     begins(page.sets(r#"{"dev":"v0","changes":["rate=9mbit","target=7ms"]}"#), "200");
     assert!(works(&["status", "v0"]).contains("codel:target=7ms), 9mbit"), "{}", works(&["status", "v0"]));
     for (wrong, status) in [
@@ -1793,7 +1795,22 @@ fn shown_in_a_page() {
     for (line, begins) in logged.iter().zip(asked) {
         assert!(line.starts_with(begins) && !line.ends_with(": done"), "{log}");
     }
+
+    // Of two under one name the one that is there; and what is no record.
+    tool("ip", &["link", "add", "w0", "type", "veth", "peer", "name", "w1"]);
+    attach("w0");
+    tool("ip", &["link", "del", "v0"]);
+    tool("ip", &["link", "set", "w0", "name", "v0"]);
+    fs::write("/run/queuewright/9:9.json", "{").expect("root may");
+    let page = Page::begin(&bin, &[]);
+    let look = page.looks().next().expect("a look");
+    assert!(look["devices"][0]["status"]["there"] == true && look["devices"][1].is_null(), "{look}");
+    assert!(look["wrong"][0].as_str().is_some_and(|why| why.contains("9:9.json")), "{look}");
+    fs::remove_file("/run/queuewright/9:9.json").expect("it is there");
+    drop(page);
     works(&["detach", "v0"]);
+    works(&["detach", "v0"]);
+    tool("ip", &["link", "del", "v0"]);
 }
 
 /// The exporter has given up its rights by the time that it is asked, and sees what `status` sees.
