@@ -19,7 +19,8 @@ const BOOK: Pages = Pages { installed: "html", built: "book/html" };
 const DOC: &str = "share/doc/queuewright";
 
 impl Pages {
-    /// Its first page: beside the program, in the home folder, or installed for all users.
+    /// Its first page: beside the program, in the home folder, or installed for all users. Root looks into no home folder: whose it is
+    /// the environment says, and what is there may be links to what is root's alone.
     ///
     /// # Errors
     /// If the program does not know its own place.
@@ -28,7 +29,8 @@ impl Pages {
         let me = me.map_err(|e| Failure::Run(format!("this program's own place: {e}")))?;
         let folder = me.parent().unwrap_or(Path::new("/"));
         let below = |root: PathBuf| root.join(DOC).join(self.installed);
-        let home = std::env::var_os("HOME").map(|home| below(Path::new(&home).join(".local")));
+        let home = std::env::var_os("HOME").filter(|_| !rustix::process::geteuid().is_root());
+        let home = home.map(|home| below(Path::new(&home).join(".local")));
         let beside = [below(folder.join("..")), folder.join("../../build").join(self.built)];
         // Python's package has no program of its own.
         let elsewhere = ["/usr/local", "/usr"].map(|root| below(root.into()));

@@ -491,6 +491,13 @@ fn the_book_is_found_beside_the_program() {
     let said = String::from_utf8_lossy(&none.stderr).into_owned();
     let installed = String::from_utf8_lossy(&none.stdout).starts_with("/usr/");
     assert!(installed || none.status.code() == Some(2) && said.contains("make book"), "{said}");
+    // In the home folder, but not root's.
+    let home = bin.join(".local/share/doc/queuewright/html");
+    fs::create_dir_all(&home).expect("a folder");
+    fs::write(home.join("index.html"), "").expect("a book");
+    let is_root = rustix::process::geteuid().is_root();
+    let found = String::from_utf8_lossy(&docs(&["--print"]).stdout).contains("/.local/");
+    assert!(found != is_root, "root: {is_root}, found: {found}");
     fs::create_dir_all(&doc).expect("a folder");
     let book = doc.join("index.html");
     fs::write(&book, "").expect("a book");
