@@ -7,6 +7,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
@@ -20,6 +21,10 @@ use tokio::time::{sleep, timeout};
 
 /// Out of descriptors, say: it passes.
 const BREATH: Duration = Duration::from_millis(100);
+
+/// Bytes of an answer that the kernel holds for who does not take them. It takes twice that, with what it keeps itself; left to
+/// itself it would take megabytes.
+const HELD: usize = 64 << 10;
 
 /// How long a server waits for a client, and for how many.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +62,8 @@ where
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     // One that reads what is attached, one that changes it.
     let runtime = runtime.enable_io().enable_time().max_blocking_threads(2).build()?;
+    // Each connection has that from it.
+    set_socket_send_buffer_size(&listener, HELD)?;
     listener.set_nonblocking(true)?;
     let answer = Arc::new(answer);
     runtime.block_on(async {
