@@ -179,6 +179,10 @@ pub fn is_for(port: u16, request: &Request<Incoming>) -> bool {
     let mut hosts = request.headers().get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let Ok(host) = host.to_str() else { return false };
+    // Where a request has the whole address that counts, and not what is in `Host`.
+    if request.uri().authority().is_some_and(|whole| !whole.as_str().eq_ignore_ascii_case(host)) {
+        return false;
+    }
     NAMES.iter().any(|name| {
         // Nobody writes the port that HTTP has by itself.
         host.eq_ignore_ascii_case(&format!("{name}:{port}"))

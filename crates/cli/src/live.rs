@@ -223,9 +223,9 @@ async fn answer(request: Request<Incoming>, live: Arc<Live>) -> Answer {
     }
     let of = Site::headed();
     // A page of elsewhere says so; it has no token either.
-    let header = |name| request.headers().get(name).map_or(&b""[..], |value| value.as_bytes());
-    let own = [b"http://", header(HOST)].concat();
-    if request.headers().contains_key(ORIGIN) && header(ORIGIN) != own {
+    let host = request.headers().get(HOST).map_or(&b""[..], |value| value.as_bytes());
+    let own = [b"http://", host].concat();
+    if request.headers().get_all(ORIGIN).iter().any(|origin| origin.as_bytes() != own) {
         return said(of.status(StatusCode::FORBIDDEN), "this is for a page of this program alone");
     }
     if !has_token(&request, &live.token) {

@@ -1703,6 +1703,7 @@ fn shown_in_a_page() {
         (format!("{here}Authorization: Bearer {}x\r\n", page.2), "401"),
         (format!("{here}{token}Origin: http://elsewhere.example\r\n"), "403"),
         (format!("{here}{token}Origin: null\r\n"), "403"),
+        (format!("{own}Origin: http://elsewhere.example\r\n"), "403"),
         (format!("Host: elsewhere.example\r\n{token}"), "421"),
         (token, "421"),
     ] {

@@ -595,6 +595,10 @@ fn the_explorer_is_found_and_served() {
             "{name}"
         );
     }
+    assert!(ask(&format!("GET http://{at}/index.html")).ends_with("\r\n\r\nthe page"));
+    for whole in ["http://elsewhere.example", &format!("http://elsewhere.example@{at}"), "http://127.0.0.1"] {
+        assert!(ask(&format!("GET {whole}/index.html")).starts_with("HTTP/1.1 421 "), "{whole}");
+    }
     for headers in [
         String::new(),
         "Host:\r\n".into(),
