@@ -97,8 +97,15 @@ fn hexadecimal(bytes: &[u8], out: &mut String) {
 
 /// Text of others' with nothing in it that a terminal would obey.
 pub fn safe(text: &str) -> String {
-    let one = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let one = |c: char| if is_obeyed(c) { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(one).collect()
+}
+
+/// A control character, or one that is not seen and changes how those beside it are shown: it turns them round, or ends the line.
+fn is_obeyed(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{feff}')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
 }
 
 /// Is it a name in tc that this program gives to a qdisc of its own: `bpf_codel`, `bpf_codel_2`, ...?
@@ -138,6 +145,7 @@ mod tests {
             assert_eq!(done.stdout, name, "{shown}");
         }
         assert_eq!((quoted("eth0.5"), quoted("a b")), ("eth0.5".into(), "$'a b'".into()));
+        assert_eq!(safe("5 µs\u{1b}[2J\u{202e}\u{2028}é"), r"5 µs\u{1b}[2J\u{202e}\u{2028}é");
     }
 
     #[test]
