@@ -768,7 +768,7 @@ pub struct Watch {
     /// Device [default: all]
     #[arg(value_name = "DEV", value_parser = device())]
     pub dev: Option<String>,
-    /// How often to look, 10ms to 1h
+    /// How often to look, 10ms to 3600s
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub every: String,
     /// Show it in the explorer's page, in a browser of this machine

@@ -73,7 +73,7 @@ pub fn watch(w: &Watch) -> Result<(), Failure> {
     let wrong = |what: &str| Failure::Input(format!("--every {:?}: {what}", w.every));
     let every = Unit::Time.parse(&w.every).map_err(|e| wrong(&e.0))?;
     if !(10_000_000..=3_600_000_000_000).contains(&every) {
-        return Err(wrong("from 10ms to 1h"));
+        return Err(wrong("from 10ms to 3600s"));
     }
     let (dev, every) = (w.dev.as_deref(), Duration::from_nanos(every));
     match w.web {
