@@ -19,10 +19,11 @@ async function begin(): Promise<void> {
   if (!place) return;
   try {
     const module = await unpacked(packed);
-    // What `queuewright watch --web` prints. Its page and this one are one file, so another # is another page.
-    const token = /^#live=([\w-]+)$/.exec(location.hash)?.[1];
+    // What `queuewright watch --web` prints. Its page and this one are one file, so another token is another page, as is none.
+    const named = (): string | undefined => /^#live=([\w-]+)$/.exec(location.hash)?.[1];
+    const token = named();
     window.addEventListener("hashchange", () => {
-      if ((token === undefined) === location.hash.startsWith("#live=")) location.reload();
+      if (named() !== token) location.reload();
     });
     if (token !== undefined) {
       const live = new Live(module, token);
