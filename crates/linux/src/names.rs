@@ -36,6 +36,10 @@ pub fn with_name(dev: &str) -> String {
 
 /// Number of the device with this name in this network namespace.
 fn number_of(name: &OsStr) -> Option<u32> {
+    // Asked for eth0:1 the kernel tells of eth0.
+    if name.as_bytes().contains(&b':') {
+        return None;
+    }
     let name = CString::new(name.as_bytes()).ok()?;
     // SAFETY: a C string.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
@@ -154,7 +158,7 @@ mod tests {
         assert_eq!(index(&format!("if:{lo}")), Some(lo));
         assert_eq!(text_of("lo".as_ref(), lo), "lo");
         assert_eq!(text_of(OsStr::from_bytes(b"\xff"), 7), "if:7");
-        assert_eq!((index("if:0"), index("if:x"), index("if:")), (None, None, None));
+        assert_eq!((index("if:0"), index("if:x"), index("if:"), index("lo:1")), (None, None, None, None));
         // What nobody is called is nobody, whatever it looks like as text.
         assert_eq!(index(&called(OsStr::from_bytes(b"\xff"))), None);
     }
