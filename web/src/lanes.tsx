@@ -222,6 +222,31 @@ function countUntil(series: Series, name: string, t: number): number {
   return sum;
 }
 
+/** What the sender did when it heard of that. */
+function heard(lane: Lane, model: Model, packet: number): string[] {
+  const p = lane.packets.at(packet);
+  if (p.fate === FATE.waits) return [];
+  const parts: string[] = [];
+  const is_lost = p.fate !== FATE.sent;
+  const again = is_lost ? lane.packets.againOf(packet) : undefined;
+  if (again !== undefined) {
+    const { came } = lane.packets.at(again);
+    parts.push(`The sender sent it again: that came at ${seconds(came)} s, ${figures((came - p.left) / 1e6)} ms later.`);
+  }
+  // Of the first flows alone there are samples. A sender hears of a packet within a round trip, queue and all.
+  const windows = column(lane.series, `flow${p.flow}.cwnd`);
+  const round_trip = (model.told?.flows[p.flow]?.rtt_ns ?? 0) + (p.left - p.came);
+  const at = before(lane.series.time, p.left / 1e9);
+  const by = before(lane.series.time, (p.left + 2 * round_trip) / 1e9);
+  const [then, until] = [windows?.[at], windows?.slice(at, by + 1)];
+  if (then === undefined || !until || !(then > 0)) return parts;
+  const least = Math.min(...until.filter((w) => w > 0));
+  if (!is_lost && !p.marked) parts.push(`The receiver acknowledges it. The sender's window was ${figures(then)} packets.`);
+  else if (least < then) parts.push(`The sender's window fell from ${figures(then)} to ${figures(least)} packets within two round trips.`);
+  else parts.push(`The sender's window did not fall: ${figures(then)} packets.`);
+  return parts;
+}
+
 /** What became of a packet. */
 function Way({ lane, model, packet, close }: { lane: Lane; model: Model; packet: number; close: () => void }) {
   const p = lane.packets.at(packet);
@@ -234,6 +259,7 @@ function Way({ lane, model, packet, close }: { lane: Lane; model: Model; packet:
   if (p.fate === FATE.refused) parts.push(`It was dropped at once (${reason}).`);
   if (p.fate === FATE.dropped) parts.push(`It was dropped after ${figures(waited)} ms (${reason}).`);
   if (p.fate === FATE.sent) parts.push(`It left after ${figures(waited)} ms${p.marked ? `, marked (${reason})` : ""}.`);
+  parts.push(...heard(lane, model, packet));
   return (
     <p class="way" role="status">
       <span class="swatch" style={{ background: flowColour(p.flow, theme()) }} /> {parts.join(" ")}{" "}

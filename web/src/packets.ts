@@ -102,6 +102,14 @@ export class Packets {
     };
   }
 
+  /** The packet in which the sender sent this one's data again; none: nothing is known of one. */
+  againOf(i: number): number | undefined {
+    for (let k = i + 1; k < this.count; k++) {
+      if (this.flow[k] === this.flow[i] && this.seq[k] === this.seq[i] && ((this.what[k] ?? 0) & 32) !== 0) return k;
+    }
+    return undefined;
+  }
+
   /** How many came until a time. */
   until(t: number): number {
     let low = 0;

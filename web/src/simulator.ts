@@ -58,7 +58,8 @@ export interface Told {
   runs: RunTold[];
   ports: Port[];
   groups: { name: string }[];
-  flows: { group: number }[];
+  /** Of each its group, and its round-trip time without queues. */
+  flows: { group: number; rtt_ns: number }[];
   knobs: Knob[];
 }
 
