@@ -18,6 +18,7 @@ mod packetdrill;
 mod page;
 mod replay;
 mod reproduce;
+mod since;
 mod suite;
 mod validate;
 mod watch;

@@ -4,7 +4,7 @@ use crate::args::{Set, Watch};
 use crate::explore::{LIMITS, Site, is_for, listen, said};
 use crate::jobs::{self, Job};
 use crate::linux::{changed_now, now};
-use crate::watch::Since;
+use crate::since::Since;
 use crate::{Failure, print};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

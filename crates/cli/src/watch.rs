@@ -3,15 +3,14 @@
 use crate::Failure;
 use crate::args::Watch;
 use crate::linux::{now, reasons, with_unit};
-use queuewright_aqm::counters::sum;
-use queuewright_linux::{Error, Stats, Status};
+use crate::since::Since;
+use queuewright_linux::{Error, Status};
 use queuewright_scenario::units::Unit;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, Sparkline};
 use ratatui::{DefaultTerminal, Frame};
-use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -19,35 +18,6 @@ use std::time::{Duration, Instant};
 const KEPT: usize = 400;
 /// Lines of a device, but for its words: the frame, and two of each picture.
 const HEIGHT: u16 = 6;
-
-/// What came between two looks at a device.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Since {
-    pub seconds: f64,
-    /// Sent, bits a second.
-    pub rate_bps: f64,
-    /// Mean sojourn time of what was sent, ms; none: nothing was.
-    pub sojourn_ms: Option<f64>,
-    pub drops: u64,
-    pub marks: u64,
-}
-
-impl Since {
-    /// None: the counters went back, and are those of another qdisc.
-    pub fn of(then: &Stats, now: &Stats, passed: Duration) -> Option<Since> {
-        let sent = now.sent_packets.checked_sub(then.sent_packets)?;
-        let since = |new: u64, old: u64| new.saturating_sub(old);
-        let seconds = passed.as_secs_f64().max(1e-3);
-        let waited = since(now.sojourn_sum_ns, then.sojourn_sum_ns);
-        Some(Since {
-            seconds,
-            rate_bps: since(now.sent_bytes, then.sent_bytes) as f64 * 8.0 / seconds,
-            sojourn_ms: (sent > 0).then(|| waited as f64 / sent as f64 / 1e6),
-            drops: since(sum(&now.drops), sum(&then.drops)),
-            marks: since(sum(&now.marks), sum(&then.marks)),
-        })
-    }
-}
 
 /// A device over time.
 struct Device {
@@ -230,6 +200,7 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use queuewright_linux::Stats;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 

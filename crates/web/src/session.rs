@@ -377,7 +377,8 @@ fn told(scenario: &Scenario, specs: &[Arc<RunSpec>], from_ns: u64) -> Value {
         })
         .collect();
     let groups: Vec<Value> = spec.groups.iter().map(|g| json!({ "name": g.name })).collect();
-    let flows: Vec<Value> = spec.flows.iter().map(|f| json!({ "group": f.group, "rtt_ns": f.base_rtt_ns })).collect();
+    let flows: Vec<Value> =
+        spec.flows.iter().map(|f| json!({ "group": f.group, "rtt_ns": f.base_rtt_ns })).collect();
     let warnings: Vec<String> = scenario.warnings().iter().map(ToString::to_string).collect();
     json!({
         "toml": scenario.to_toml(),
