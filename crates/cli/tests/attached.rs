@@ -1591,14 +1591,7 @@ fn nobody_may() {
 }
 
 /// `watch --web`, and where it is, with its token.
-struct Page(Child, String, String);
-
-impl Drop for Page {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+struct Page(Running, String, String);
 
 /// With a cache of its own.
 fn cached<'a>(command: &'a mut Command, bin: &Path) -> &'a mut Command {
@@ -1611,13 +1604,13 @@ impl Page {
         let every: &[&str] = if words.contains(&"--every") { &[] } else { &["--every", "20ms"] };
         command.args(["watch", "--web"]).args(every).args(words).stdin(Stdio::null()).current_dir("/");
         let mut child =
-            cached(&mut command, bin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+            Running::begin(cached(&mut command, bin).stdout(Stdio::piped()).stderr(Stdio::piped()));
         let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        BufReader::new(child.0.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
         let address = line.trim().strip_prefix("http://").and_then(|l| l.split_once("/index.html#live="));
         let Some((at, token)) = address else {
             let mut said = String::new();
-            let _ = child.stderr.take().expect("a pipe").read_to_string(&mut said);
+            let _ = child.0.stderr.take().expect("a pipe").read_to_string(&mut said);
             panic!("{line:?} {said}");
         };
         Page(child, at.into(), token.into())
@@ -1778,9 +1771,9 @@ fn shown_in_a_page() {
     page.sees("three looks meanwhile", |_| seen.replace(seen.get() + 1) == 2);
     drop(other);
     begins(set.lines().next().expect("an answer").expect("text"), "200");
-    page.0.kill().expect("it runs");
+    page.0.0.kill().expect("it runs");
     let mut log = String::new();
-    page.0.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
+    page.0.0.stderr.take().expect("a pipe").read_to_string(&mut log).expect("text");
     assert!(log.starts_with("v0: set rate=9mbit target=7ms, asked by the page: done\n"), "{log}");
     let asked = [
         "v0: set target=-1, ",
@@ -1816,17 +1809,10 @@ fn shown_in_a_page() {
 
 /// The exporter has given up its rights by the time that it is asked, and sees what `status` sees.
 fn exported() {
-    struct Exporter(Child);
-    impl Drop for Exporter {
-        fn drop(&mut self) {
-            let _ = self.0.kill();
-            let _ = self.0.wait();
-        }
-    }
     tool("ip", &["link", "set", "lo", "up"]);
     attach("v0");
     let mut command = queuewright(&["export", "--listen", "127.0.0.1:0"]);
-    let mut exporter = Exporter(command.stdout(Stdio::piped()).spawn().expect("it runs"));
+    let mut exporter = Running::begin(command.stdout(Stdio::piped()));
     let mut line = String::new();
     BufReader::new(exporter.0.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
     let at = line.trim().strip_prefix("metrics at http://").and_then(|l| l.strip_suffix("/metrics"));
