@@ -16,7 +16,9 @@ export function App({ model }: { model: Model }) {
   useEffect(() => {
     const keys = (e: KeyboardEvent): void => {
       const at = e.target as HTMLElement;
-      if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA|BUTTON|SUMMARY|A)$/.test(at.tagName)) return;
+      if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName)) return;
+      // Space is theirs.
+      if (e.key === " " && /^(BUTTON|SUMMARY|A)$/.test(at.tagName)) return;
       if (e.key === " ") model.play(!model.playing);
       else if (e.key === ".") model.step(true);
       else if (e.key === ",") model.step(false);

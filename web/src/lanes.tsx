@@ -185,6 +185,8 @@ function LanePicture({ lane, model, put }: { lane: Lane; model: Model; put: (pic
     put(picture.current);
     return () => put(undefined);
   }, []);
+  // Watched from elsewhere on, packets have other numbers.
+  useEffect(() => choose(undefined), [lane.job, lane.packets.from]);
   if (picture.current) picture.current.chosen = chosen;
   const run = model.runOf(lane);
   return (
@@ -235,8 +237,9 @@ function heard(lane: Lane, model: Model, packet: number): string[] {
   }
   // Of the first flows alone there are samples. A sender hears of a packet within a round trip, queue and all.
   const windows = column(lane.series, `flow${p.flow}.cwnd`);
-  const round_trip = (model.told?.flows[p.flow]?.rtt_ns ?? 0) + (p.left - p.came);
   const at = before(lane.series.time, p.left / 1e9);
+  const measured = column(lane.series, `flow${p.flow}.srtt_ms`)?.[at] ?? 0;
+  const round_trip = Math.max((model.told?.flows[p.flow]?.rtt_ns ?? 0) + (p.left - p.came), measured * 1e6 || 0);
   const by = before(lane.series.time, (p.left + 2 * round_trip) / 1e9);
   const [then, until] = [windows?.[at], windows?.slice(at, by + 1)];
   if (then === undefined || !until || !(then > 0)) return parts;
@@ -254,7 +257,8 @@ function Way({ lane, model, packet, close }: { lane: Lane; model: Model; packet:
   const waited = (p.left - p.came) / 1e6;
   const parts = [
     `Packet ${p.seq} of flow ${p.flow} (${model.told?.groups[p.group]?.name ?? ""}), ${p.bytes} bytes${p.again ? ", sent again" : ""}.`,
-    `It came at ${seconds(p.came)} s and found ${p.ahead} before it.`,
+    // Of those that waited when packets began to be watched nobody knows what they found.
+    `It came at ${seconds(p.came)} s${p.came >= lane.packets.from ? ` and found ${p.ahead} before it` : ""}.`,
   ];
   if (p.fate === FATE.refused) parts.push(`It was dropped at once (${reason}).`);
   if (p.fate === FATE.dropped) parts.push(`It was dropped after ${figures(waited)} ms (${reason}).`);

@@ -74,6 +74,6 @@ impl Seen<'_> {
             columns.push(column(format!("flow{f}.goodput_bps"), "bit/s", rates(received)));
         }
         let seconds = |at: &u64| at.saturating_sub(self.raw.zero_ns) as f64 / 1e9;
-        Series { time_s: times.iter().map(seconds).collect(), columns }
+        Series { time_s: times.iter().map(seconds).collect(), columns }.without_unpaced()
     }
 }

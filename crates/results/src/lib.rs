@@ -671,12 +671,22 @@ pub struct Series {
     pub columns: Vec<Column>,
 }
 
+impl Series {
+    /// Without the pacing rates of flows that were not paced.
+    #[must_use]
+    pub fn without_unpaced(mut self) -> Series {
+        let is_told = |c: &Column| !c.name.ends_with(".pacing_bps") || c.values.iter().any(|v| v.is_finite());
+        self.columns.retain(is_told);
+        self
+    }
+}
+
 /// One sampled quantity.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Column {
     /// Such as `bottleneck.backlog_bytes`, `bottleneck.rate_bps`, `bottleneck.drops` (so far),
     /// `bottleneck.threshold_bytes`, `bottleneck.drop_probability`, `flow0.cwnd`, `flow0.goodput_bps`, `flow0.pacing_bps` (the rate by which a sender spaces out what
-    /// it sends; NaN: it does not).
+    /// it sends; there is none of a flow that is not paced).
     pub name: String,
     /// `bytes`, `bit/s`, `packets`, `ms` or empty.
     pub unit: String,

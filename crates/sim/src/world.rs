@@ -542,7 +542,14 @@ impl<S: Deref<Target = RunSpec> + Clone> World<S> {
             world.run(|_| true);
             world.traffic
         });
-        let mut run = measured(&spec, &mut ports, &mut net, &mut traffic, sampler.series, idle.as_ref());
+        let mut run = measured(
+            &spec,
+            &mut ports,
+            &mut net,
+            &mut traffic,
+            sampler.series.without_unpaced(),
+            idle.as_ref(),
+        );
         recover(&spec, &mut run);
         Ok(run)
     }
