@@ -47,7 +47,7 @@ pub struct Site {
     /// Where `/` leads.
     first: String,
     /// Where it is served.
-    port: u16,
+    pub port: u16,
 }
 
 /// Serves the page on this machine alone, and opens it.
@@ -106,11 +106,6 @@ impl Site {
         Ok(site)
     }
 
-    /// The same, where it is served.
-    pub fn at(self, port: u16) -> Site {
-        Site { port, ..self }
-    }
-
     /// Takes a folder's files and those of the folders in it. Links lead out of it: they are not followed.
     fn add(&mut self, folder: &Path, at: &str, bytes: &mut u64) -> io::Result<()> {
         for entry in std::fs::read_dir(folder)? {
@@ -143,9 +138,26 @@ impl Site {
             .header(CACHE_CONTROL, "no-store")
     }
 
+    /// Does a request name this machine, and this port? A page of elsewhere may have a name that leads here (DNS rebinding): the browser lets it
+    /// read what is answered, and asks by that name.
+    pub fn is_asked(&self, request: &Request<Incoming>) -> bool {
+        let mut hosts = request.headers().get_all(HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+        let Ok(host) = host.to_str() else { return false };
+        // Where a request has the whole address that counts, and not what is in `Host`.
+        if request.uri().authority().is_some_and(|whole| !whole.as_str().eq_ignore_ascii_case(host)) {
+            return false;
+        }
+        NAMES.iter().any(|name| {
+            // Nobody writes the port that HTTP has by itself.
+            host.eq_ignore_ascii_case(&format!("{name}:{}", self.port))
+                || (self.port == 80 && host.eq_ignore_ascii_case(name))
+        })
+    }
+
     pub fn answer(&self, request: &Request<Incoming>) -> Answer {
         let of = Site::headed();
-        if !is_for(self.port, request) {
+        if !self.is_asked(request) {
             let there = format!("the explorer is at http://{}:{}/", NAMES[0], self.port);
             return said(of.status(StatusCode::MISDIRECTED_REQUEST), &there);
         }
@@ -171,23 +183,6 @@ pub fn whole(of: Builder, bytes: Bytes) -> Answer {
 /// An answer that is a line of text.
 pub fn said(of: Builder, line: &str) -> Answer {
     whole(of.header(CONTENT_TYPE, "text/plain; charset=utf-8"), format!("{line}\n").into())
-}
-
-/// Does it name this machine, and this port? A page of elsewhere may have a name that leads here (DNS rebinding): the browser lets it
-/// read what is answered, and asks by that name.
-pub fn is_for(port: u16, request: &Request<Incoming>) -> bool {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
-    let Ok(host) = host.to_str() else { return false };
-    // Where a request has the whole address that counts, and not what is in `Host`.
-    if request.uri().authority().is_some_and(|whole| !whole.as_str().eq_ignore_ascii_case(host)) {
-        return false;
-    }
-    NAMES.iter().any(|name| {
-        // Nobody writes the port that HTTP has by itself.
-        host.eq_ignore_ascii_case(&format!("{name}:{port}"))
-            || (port == 80 && host.eq_ignore_ascii_case(name))
-    })
 }
 
 /// Of files that the page is made of; none: it is none of them.

@@ -3,6 +3,8 @@
 use queuewright_own::Folder;
 use queuewright_results::Run;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Below the user's cache.
@@ -14,6 +16,15 @@ const MOST: u64 = 64 << 10;
 const JOBS: usize = 64;
 /// Longest command line that is told, characters.
 const WORDS: usize = 300;
+
+/// This process's command line.
+static COMMAND: OnceLock<String> = OnceLock::new();
+
+/// Remembers the command line, of which the first word is the program's name. (The process's own has Python's words, too.)
+pub fn called(args: &[OsString]) {
+    let words: Vec<_> = args.iter().skip(1).map(|word| word.to_string_lossy()).collect();
+    COMMAND.get_or_init(|| words.join(" ").chars().take(WORDS).collect());
+}
 
 /// How far a command is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -56,9 +67,7 @@ pub struct Told {
 impl Told {
     pub fn begin(total: usize) -> Told {
         let pid = std::process::id();
-        let words: Vec<String> =
-            std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-        let words = words.join(" ").chars().take(WORDS).collect();
+        let words = COMMAND.get().cloned().unwrap_or_default();
         let job = Job { pid, begun: begun(pid).unwrap_or(0), words, total, ..Job::default() };
         let mut told = Told { folder: Folder::open(FOLDER), job, since: Instant::now(), written: None };
         // Those that were killed have left theirs.

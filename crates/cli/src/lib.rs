@@ -75,6 +75,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
         args.truncate(2);
         args.push("--help".into());
     }
+    jobs::called(&args);
     let done = match Cli::try_parse_from(args) {
         Ok(cli) => execute(cli.command),
         Err(e) => match e.kind() {

@@ -1,7 +1,7 @@
 //! `watch --web`: attached disciplines over time, in the explorer's page.
 
 use crate::args::{Set, Watch};
-use crate::explore::{LIMITS, Site, is_for, listen, said};
+use crate::explore::{LIMITS, Site, listen, said};
 use crate::jobs::{self, Job};
 use crate::linux::{changed_now, now};
 use crate::since::Since;
@@ -70,13 +70,6 @@ impl Looks {
     ) -> Look {
         let at = Instant::now();
         let (all, unread) = read.unwrap_or_else(|e| (Vec::new(), vec![e]));
-        // Of two under one name one has gone, and would be told of in the other's place.
-        let mut named = BTreeMap::new();
-        for status in all {
-            if status.there || !named.contains_key(&status.dev) {
-                named.insert(status.dev.clone(), status);
-            }
-        }
         let before = std::mem::take(&mut self.0);
         let mut seen = |status: Status| {
             let since = before
@@ -93,7 +86,7 @@ impl Looks {
         Look {
             t: at.duration_since(begun).as_secs_f64(),
             set,
-            devices: named.into_values().map(&mut seen).collect(),
+            devices: all.into_iter().map(&mut seen).collect(),
             jobs,
             wrong: unread.iter().map(ToString::to_string).collect(),
         }
@@ -111,7 +104,6 @@ struct Change {
 /// What is served.
 struct Live {
     site: Site,
-    port: u16,
     token: String,
     /// The one device that is watched; none: all.
     dev: Option<String>,
@@ -157,16 +149,16 @@ pub fn live(w: &Watch, every: Duration) -> Result<(), Failure> {
     let folder = page.parent().unwrap_or(&page);
     let folder =
         linux::trusted(folder, "install the explorer as root: make install").map_err(Failure::Input)?;
-    let site = Site::read(&folder.join("index.html"))?;
+    let mut site = Site::read(&folder.join("index.html"))?;
     let (listener, at) = listen(w.port)?;
+    site.port = at.port();
     let mut random = [0; TOKEN];
     let filled = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());
     if filled != Ok(TOKEN) {
         return Err(Failure::Run("the system gives no random numbers for a token".into()));
     }
     let live = Arc::new(Live {
-        site: site.at(at.port()),
-        port: at.port(),
+        site,
         token: URL_SAFE_NO_PAD.encode(random),
         dev,
         allow_set: w.allow_set,
@@ -201,14 +193,7 @@ async fn look_on(live: Arc<Live>, every: Duration) -> Result<Infallible, tokio::
             continue;
         }
         let dev = live.dev.clone();
-        let read = tokio::task::spawn_blocking(move || {
-            let devices = now(dev.as_deref()).and_then(|(all, mut unread)| {
-                // As `status` says, too.
-                unread.extend(linux::broken()?.into_iter().map(|(_, why)| why));
-                Ok((all, unread))
-            });
-            (devices, jobs::all())
-        });
+        let read = tokio::task::spawn_blocking(move || (read(dev.as_deref()), jobs::all()));
         let (read, jobs) = read.await?;
         let look = looks.take(begun, live.allow_set, read, jobs);
         if let Ok(text) = serde_json::to_string(&look) {
@@ -217,8 +202,23 @@ async fn look_on(live: Arc<Live>, every: Duration) -> Result<Infallible, tokio::
     }
 }
 
+/// What is attached to a device or to all, and why others cannot be read.
+fn read(dev: Option<&str>) -> Result<(Vec<Status>, Vec<linux::Error>), linux::Error> {
+    if dev.is_some() {
+        return now(dev);
+    }
+    let (mut all, mut unread) = (Vec::new(), Vec::new());
+    for (_, found) in linux::read_each()? {
+        match found {
+            Ok(status) => all.push(status),
+            Err(e) => unread.push(e),
+        }
+    }
+    Ok((all, unread))
+}
+
 async fn answer(request: Request<Incoming>, live: Arc<Live>) -> Answer {
-    if !request.uri().path().starts_with("/live/") || !is_for(live.port, &request) {
+    if !request.uri().path().starts_with("/live/") || !live.site.is_asked(&request) {
         return live.site.answer(&request);
     }
     let of = Site::headed();

@@ -64,10 +64,16 @@ impl Folder {
     /// # Errors
     /// Those of the system; then nothing is left of it.
     pub fn write(&self, bytes: &[u8], name: &str) -> io::Result<()> {
+        self.put(bytes, name, |_| Ok(()))
+    }
+
+    /// The same; `then` is done with it before it has its name.
+    fn put(&self, bytes: &[u8], name: &str, then: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
         let part = self.at(unique(name));
         let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
-        let written = to.write_all(bytes).and_then(|()| std::fs::rename(&part, self.at(name)));
-        written.inspect_err(|_| drop(std::fs::remove_file(&part)))
+        let written = to.write_all(bytes).and_then(|()| then(&to));
+        let named = written.and_then(|()| std::fs::rename(&part, self.at(name)));
+        named.inspect_err(|_| drop(std::fs::remove_file(&part)))
     }
 
     /// What is kept by this name, as it was kept and this user's.
@@ -79,18 +85,9 @@ impl Folder {
 
     /// Keeps an object by this name, whole or not at all, with its SHA-256 behind it; where it is kept.
     pub fn keep(&self, object: &[u8], name: &str) -> Option<PathBuf> {
-        let part = self.at(unique(name));
-        let (path, mut to) =
-            (self.at(name), OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part).ok()?);
         let whole = [object, &Sha256::digest(object)].concat();
-        let written = to.write_all(&whole).and_then(|()| to.sync_all());
-        match written.and_then(|()| std::fs::rename(&part, &path)) {
-            Ok(()) => Some(path),
-            Err(_) => {
-                let _ = std::fs::remove_file(&part);
-                None
-            }
-        }
+        self.put(&whole, name, File::sync_all).ok()?;
+        Some(self.at(name))
     }
 }
 
