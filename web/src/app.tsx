@@ -1,6 +1,7 @@
 // The page.
 import { useEffect } from "preact/hooks";
 import { Controls } from "./controls.tsx";
+import { Head, Message } from "./head.tsx";
 import { useChanges, useTheme } from "./hooks.ts";
 import { Bar, Lanes } from "./lanes.tsx";
 import type { Model } from "./model.ts";
@@ -39,23 +40,9 @@ export function App({ model }: { model: Model }) {
       <a class="skip" href="#pictures" onClick={(e) => skip(e)}>
         To the picture
       </a>
-      <header>
-        <h1>Queuewright explorer</h1>
-        <p>Every packet of a simulated link, as the program has it.</p>
-        <button type="button" class="plain" onClick={turn} aria-label={of.dark ? "Light page" : "Dark page"}>
-          {of.dark ? "☀" : "☾"}
-        </button>
-      </header>
-      {model.error && (
-        <p class="message wrong" role="alert">
-          {model.error}
-        </p>
-      )}
-      {model.notice && (
-        <p class="message" role="status">
-          {model.notice}
-        </p>
-      )}
+      <Head what="Every packet of a simulated link, as the program has it." theme={of} turn={turn} />
+      <Message text={model.error} wrong />
+      <Message text={model.notice} />
       <div class="columns">
         <div class="side">
           <Gallery model={model} />

@@ -1,6 +1,7 @@
 // The page of attached devices.
 import { useState } from "preact/hooks";
 import { Chart, type Line } from "./chart.tsx";
+import { Head, Message } from "./head.tsx";
 import { useChanges, useTheme } from "./hooks.ts";
 import type { Device, Job, Live } from "./live.ts";
 import type { Theme } from "./theme.ts";
@@ -11,29 +12,14 @@ export function LivePage({ live }: { live: Live }) {
   const [of, turn] = useTheme();
   return (
     <>
-      <header>
-        <h1>Queuewright explorer</h1>
-        <p>What this machine does, now.</p>
+      <Head what="What this machine does, now." theme={of} turn={turn}>
         <a href="#">Stories</a>
-        <button type="button" class="plain" onClick={turn} aria-label={of.dark ? "Light page" : "Dark page"}>
-          {of.dark ? "☀" : "☾"}
-        </button>
-      </header>
-      {live.connection && (
-        <p class="message" role="status">
-          {live.connection}
-        </p>
-      )}
+      </Head>
+      <Message text={live.connection} />
       {live.wrong.map((why) => (
-        <p key={why} class="message wrong" role="alert">
-          {why}
-        </p>
+        <Message key={why} text={why} wrong />
       ))}
-      {live.notice && (
-        <p class="message" role="status">
-          {live.notice}
-        </p>
-      )}
+      <Message text={live.notice} />
       <main class="devices">
         {live.jobs.length > 0 && (
           <section class="device" aria-label="Under way">
