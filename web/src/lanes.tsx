@@ -5,6 +5,7 @@ import { CALM_MS } from "./hooks.ts";
 import { column, type Lane, type Series } from "./lane.ts";
 import { type Model, SPEEDS } from "./model.ts";
 import { variablesOf } from "./numbers.tsx";
+import { until } from "./packets.ts";
 import { Picture } from "./picture.ts";
 import { FATE } from "./simulator.ts";
 import { flowColour, type Theme, theme } from "./theme.ts";
@@ -147,7 +148,7 @@ export function Lanes({ model, theme: of }: { model: Model; theme: Theme }) {
 /** What the discipline's variables are at the moment that is shown. */
 function Now({ lane, model }: { lane: Lane; model: Model }) {
   const all = variablesOf(lane, model);
-  const at = before(lane.series.time, model.t / 1e9);
+  const at = sampleAt(lane.series, model.t / 1e9);
   if (all.length === 0 || at < 0) return null;
   return (
     <p class="now">
@@ -160,16 +161,8 @@ function Now({ lane, model }: { lane: Lane; model: Model }) {
   );
 }
 
-/** The last of these times, which rise, that is no later; -1: all are. */
-function before(times: readonly number[], t: number): number {
-  let [low, high] = [0, times.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((times[middle] ?? 0) <= t) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
-}
+/** The last of a run's samples that is no later than a time, s; -1: all are. */
+const sampleAt = ({ time }: Series, t: number): number => until(time, time.length, t) - 1;
 
 function Progress({ lane, end }: { lane: Lane; end: number }) {
   if (lane.failed || lane.finished) return null;
@@ -237,13 +230,13 @@ function heard(lane: Lane, model: Model, packet: number): string[] {
   }
   // Of the first flows alone there are samples. A sender hears of a packet within a round trip, queue and all.
   const windows = column(lane.series, `flow${p.flow}.cwnd`);
-  const at = before(lane.series.time, p.left / 1e9);
+  const at = sampleAt(lane.series, p.left / 1e9);
   const measured = column(lane.series, `flow${p.flow}.srtt_ms`)?.[at] ?? 0;
   const round_trip = Math.max((model.told?.flows[p.flow]?.rtt_ns ?? 0) + (p.left - p.came), measured * 1e6 || 0);
-  const by = before(lane.series.time, (p.left + 2 * round_trip) / 1e9);
-  const [then, until] = [windows?.[at], windows?.slice(at, by + 1)];
-  if (then === undefined || !until || !(then > 0)) return parts;
-  const least = Math.min(...until.filter((w) => w > 0));
+  const by = sampleAt(lane.series, (p.left + 2 * round_trip) / 1e9);
+  const [then, later] = [windows?.[at], windows?.slice(at, by + 1)];
+  if (then === undefined || !later || !(then > 0)) return parts;
+  const least = Math.min(...later.filter((w) => w > 0));
   if (!is_lost && !p.marked) parts.push(`The receiver acknowledges it. The sender's window was ${figures(then)} packets.`);
   else if (least < then) parts.push(`The sender's window fell from ${figures(then)} to ${figures(least)} packets within two round trips.`);
   else parts.push(`The sender's window did not fall: ${figures(then)} packets.`);

@@ -3,6 +3,18 @@ import { FATE } from "./simulator.ts";
 
 const ROW = 40;
 
+/** How many of the first `count` times, which rise, are no later than one. */
+export function until(times: ArrayLike<number>, count: number, t: number): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if ((times[mid] ?? 0) <= t) low = mid + 1;
+    else high = mid;
+  }
+  return low;
+}
+
 export interface Packet {
   flow: number;
   seq: number;
@@ -112,14 +124,7 @@ export class Packets {
 
   /** How many came until a time. */
   until(t: number): number {
-    let low = 0;
-    let high = this.count;
-    while (low < high) {
-      const mid = (low + high) >> 1;
-      if ((this.came[mid] ?? 0) <= t) low = mid + 1;
-      else high = mid;
-    }
-    return low;
+    return until(this.came, this.count, t);
   }
 
   /**

@@ -297,7 +297,7 @@ impl Progress {
         let now = (self.run_ms[item] * at.clamp(0.0, 1.0)) as u64;
         self.bar.inc(now.saturating_sub(self.at_ms[item]));
         self.at_ms[item] = self.at_ms[item].max(now);
-        self.told.at(self.bar.position() as f64 / self.bar.length().unwrap_or(0).max(1) as f64);
+        self.told.at(&self.bar);
     }
 
     pub fn done(&mut self, item: usize, run: &Run) {

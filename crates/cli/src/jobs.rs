@@ -1,5 +1,6 @@
 //! What commands of this user that take their time have done so far: each in a file of its own, which `watch --web` reads.
 
+use indicatif::ProgressBar;
 use queuewright_own::Folder;
 use queuewright_results::Run;
 use serde::{Deserialize, Serialize};
@@ -85,9 +86,9 @@ impl Told {
         self.job.total += runs;
     }
 
-    /// So much of all is done.
-    pub fn at(&mut self, share: f64) {
-        self.job.share = share.clamp(0.0, 1.0);
+    /// So much of all is done as the bar has it.
+    pub fn at(&mut self, bar: &ProgressBar) {
+        self.job.share = (bar.position() as f64 / bar.length().unwrap_or(0).max(1) as f64).min(1.0);
         if self.written.is_none_or(|at| at.elapsed() >= EVERY) {
             self.write();
         }

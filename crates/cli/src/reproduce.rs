@@ -393,7 +393,7 @@ impl Progress {
             self.bar.inc(now as u64 - *done as u64);
             *done = now;
         }
-        self.told.at(self.bar.position() as f64 / self.bar.length().unwrap_or(0).max(1) as f64);
+        self.told.at(&self.bar);
     }
 
     fn done(&mut self, i: usize) {
