@@ -1,4 +1,4 @@
-//! Compiles `bpf/qdisc.bpf.c` once for each discipline, `bpf/front.bpf.c` for each that can stand before htb. Without a clang that has BPF the program is
+//! Compiles `bpf/qdisc.bpf.c` once for each discipline, `bpf/front.bpf.c` for each that can stand before htb, and `bpf/ingress.bpf.c`. Without a clang that has BPF the program is
 //! built all the same, holds no objects, and says so when one is asked for.
 
 mod clang;
@@ -28,6 +28,7 @@ fn main() {
     let mut list = String::from("pub(crate) static OBJECTS: &[(&str, &[u8])] = &[\n");
     let mut fronts = String::from("pub(crate) static FRONTS: &[(&str, &[u8])] = &[\n");
     let at_head = names(&all, "QW_ACTS_AT_HEAD");
+    let mut ingress = String::from("&[]");
     let mut replays = String::from("static REPLAYS: &[(&str, &[u8])] = &[\n");
     match found.clang {
         Some(clang) => {
@@ -63,6 +64,9 @@ fn main() {
                 compile(&clang, "front", name, &defines, &object);
                 fronts += &entry(name, &object);
             }
+            let object = out.join("ingress.o");
+            compile(&clang, "ingress", "ingress", &[], &object);
+            ingress = format!("include_bytes!({:?})", object.display().to_string());
             for name in REPLAYED {
                 let object = out.join(format!("replay_{name}.o"));
                 compile(&clang, "replay", name, &alarm(name), &object);
@@ -80,6 +84,7 @@ fn main() {
     list += &format!("pub(crate) static AT_HEAD: &[&str] = &{at_head:?};\n");
     let by_classes = names(&all, "QW_BY_CLASSES");
     list += &format!("pub(crate) static BY_CLASSES: &[&str] = &{by_classes:?};\n");
+    list += &format!("pub(crate) static INGRESS: &[u8] = {ingress};\n");
     list += &hosts();
     fs::write(out.join("replays.rs"), replays).expect("OUT_DIR can be written");
     fs::write(out.join("objects.rs"), list).expect("OUT_DIR can be written");

@@ -698,6 +698,7 @@ link's own rate, so that packets wait here.
 
 Examples:
   sudo queuewright attach eth0 titrate --rate 95mbit
+  sudo queuewright attach eth0 titrate --rate 19mbit --ingress 95mbit
   sudo queuewright attach eth0 codel --rate 20mbit --target 10ms --ecn
   sudo queuewright attach eth0 cp-aqm:rate=10mbit --limit 1000p
   sudo queuewright attach eth0 ./late.h:target=5ms --rate 95mbit
@@ -712,6 +713,9 @@ pub struct Attach {
     /// Send no faster than this, such as 95mbit
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
+    /// Manage what comes in, too, at this rate: 480mbit, or 480mbit:codel for another discipline
+    #[arg(long, value_name = "RATE[:NAME]")]
+    pub ingress: Option<String>,
     /// What may wait: packets (1000p) or bytes (100kb) [default: 10000p]
     #[arg(long, value_name = "SIZE")]
     pub limit: Option<String>,
@@ -724,6 +728,9 @@ pub struct Attach {
     /// In front of htb, as on kernels without BPF qdiscs; needs --rate
     #[arg(long)]
     pub front: bool,
+    /// Leave packets whole that segmentation offload puts together; else they are split where 64 KiB take more than 1 ms
+    #[arg(long)]
+    pub no_split_gso: bool,
     /// Print what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::args::{Agent, Attach, Export, Set, Settings, Status};
 use queuewright_aqm::{FRAME_BYTES, Info, Spec};
 use queuewright_linux::own::{self, ENDING};
-use queuewright_linux::{self as linux, ActionSource, Error, Port, Record};
+use queuewright_linux::{self as linux, ActionSource, Error, Plan, Port, Record};
 use queuewright_scenario::units::Unit;
 use queuewright_scenario::{Draft, Flags, Policy, read_file, read_text, unreadable};
 use std::fmt::Write;
@@ -130,7 +130,7 @@ pub fn with_unit(value: f64, unit: &str) -> String {
 }
 
 pub fn attach(a: &Attach) -> Result<(), Failure> {
-    let mut port = Port { mq: a.mq, front: a.front, ..Port::default() };
+    let mut port = Port { mq: a.mq, front: a.front, split_gso: !a.no_split_gso, ..Port::default() };
     for (name, value) in [("rate", &a.rate), ("limit", &a.limit), ("overhead", &a.overhead)] {
         if let Some(value) = value {
             port_setting(&mut port, name, value)?;
@@ -148,20 +148,58 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
         true => spec_of_own(&text, port.rate, own_info(&text, &port)?)?,
         false => spec(&text, port.rate)?,
     };
-    let plan = linux::plan(&a.dev, &text, spec, port)?;
+    let mut plans = vec![linux::plan(&a.dev, &text, spec, port)?];
+    if let Some(asked) = &a.ingress {
+        plans.push(incoming(asked, &text, port, &a.dev)?);
+    }
     if a.dry_run {
-        return crate::print(&(plan.steps().join("\n") + "\n"));
+        let steps: Vec<String> = plans.iter().flat_map(Plan::steps).collect();
+        return crate::print(&(steps.join("\n") + "\n"));
     }
-    if let Some(lock) = linux::attach(&plan)? {
-        leave_keeper(&a.dev, lock)?;
+    let mut said = String::new();
+    for plan in &plans {
+        let put = linux::attach(plan).map_err(Failure::from).and_then(|lock| match lock {
+            Some(lock) => leave_keeper(&plan.record.dev, lock).map_err(Failure::from),
+            None => Ok(()),
+        });
+        if let Err(e) = put {
+            // Both directions or none.
+            if plan.record.ingress.is_some() {
+                linux::detach(&a.dev)?;
+            }
+            return Err(e);
+        }
+        let of = match plan.record.ingress {
+            Some(_) => format!(" for what comes in on {}", linux::quoted(&a.dev)),
+            None => String::new(),
+        };
+        let rate = plan.port.rate;
+        let _ = writeln!(
+            said,
+            "{}: {} ({}){}{of}",
+            linux::quoted(&plan.record.dev),
+            plan.record.kind,
+            linux::safe(&plan.record.text),
+            if rate > 0 { format!(" at {}", Unit::Rate.show(rate)) } else { String::new() }
+        );
     }
-    crate::print(&format!(
-        "{}: {} ({}){}\n",
-        linux::quoted(&a.dev),
-        plan.record.kind,
-        linux::safe(&text),
-        if port.rate > 0 { format!(" at {}", Unit::Rate.show(port.rate)) } else { String::new() }
-    ))
+    crate::print(&said)
+}
+
+/// What is to manage the packets that come in: `480mbit`, with the discipline of the other direction, or `480mbit:codel:target=10ms`.
+fn incoming(asked: &str, outgoing: &str, port: Port, dev: &str) -> Result<Plan, Failure> {
+    let (rate, text) = asked.split_once(':').unwrap_or((asked, outgoing));
+    let mut port = Port { mq: false, ..port };
+    port_setting(&mut port, "rate", rate).map_err(|e| match e {
+        Failure::Input(why) => Failure::Input(format!("--ingress {asked:?}: {why}")),
+        other => other,
+    })?;
+    let text = from_anywhere(text)?;
+    let spec = match is_own(&text) {
+        true => spec_of_own(&text, port.rate, own_info(&text, &port)?)?,
+        false => spec(&text, port.rate)?,
+    };
+    Ok(linux::plan_ingress(dev, &text, spec, port)?)
 }
 
 /// Is it a file of a user's own, or what one was compiled to?
@@ -420,7 +458,11 @@ fn changed(held: &linux::LockedPort, text: &str, named: &[&str], rate: u64) -> R
 /// these. If none can, that is an error.
 pub fn now(dev: Option<&str>) -> Result<(Vec<linux::Status>, Vec<Error>), Error> {
     let records = match dev {
-        Some(dev) => vec![linux::attached(dev)?],
+        Some(dev) => match (linux::attached(dev), linux::ingress_of(dev)?) {
+            (Ok(outgoing), incoming) => [outgoing].into_iter().chain(incoming).collect(),
+            (Err(_), Some(incoming)) => vec![incoming],
+            (Err(e), None) => return Err(e),
+        },
         None => linux::records()?,
     };
     let (mut all, mut unread) = (Vec::new(), Vec::new());
@@ -503,7 +545,9 @@ fn shown(s: &linux::Status) -> String {
         let _ = write!(limit, ", overhead {}b", s.overhead);
     }
     let dev = linux::with_name(&s.dev);
-    let mut out = format!("{dev}: {} ({}), {rate}, {limit}{gone}\n", s.kind, linux::safe(&s.discipline));
+    let of = s.ingress_of.as_ref().map(|of| format!(", for what comes in on {}", linux::with_name(of)));
+    let of = of.unwrap_or_default();
+    let mut out = format!("{dev}: {} ({}), {rate}, {limit}{of}{gone}\n", s.kind, linux::safe(&s.discipline));
     if let Some(mend) = &s.mend {
         let _ = writeln!(out, "  missing  {}: {mend}", s.missing.join("; "));
     }
@@ -511,6 +555,13 @@ fn shown(s: &linux::Status) -> String {
         let _ = writeln!(out, "  file     {file}");
     }
     let _ = writeln!(out, "  arrived  {} packets, {} bytes", t.arrived_packets, t.arrived_bytes);
+    if t.gso_packets > 0 {
+        let _ = writeln!(
+            out,
+            "  offload  {} of them were several segments in one, which wait as one: queuewright doctor {dev}",
+            t.gso_packets
+        );
+    }
     let _ = writeln!(out, "  sent     {} packets, {} bytes", t.sent_packets, t.sent_bytes);
     let purged =
         if t.purged > 0 { format!("; {} purged with the whole queue", t.purged) } else { String::new() };
@@ -642,7 +693,7 @@ fn parameters() -> Vec<(&'static str, bool)> {
         all.map(|p| (p.name, matches!(p.kind, queuewright_aqm::ParamKind::Flag))).collect();
     names.sort_unstable();
     names.dedup_by_key(|(name, _)| *name);
-    names.retain(|(name, _)| !["rate", "limit", "overhead", "dry-run"].contains(name));
+    names.retain(|(name, _)| !["rate", "limit", "overhead", "ingress", "dry-run"].contains(name));
     names
 }
 

@@ -206,6 +206,7 @@ mod tests {
 
     fn status(sent: u64, drops: u64) -> Status {
         Status {
+            ingress_of: None,
             dev: "eth0".into(),
             there: true,
             missing: Vec::new(),

@@ -15,7 +15,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
@@ -35,7 +35,7 @@ fn main() {
         return left_out("attached disciplines", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 32] = [
+    let tests: [(&str, fn()); 34] = [
         ("planted", planted),
         ("mounted_anew", mounted_anew),
         ("held_by_a_stranger", held_by_a_stranger),
@@ -53,6 +53,8 @@ fn main() {
         ("anothers_record", anothers_record),
         ("broken_records", broken_records),
         ("lacks_a_part", lacks_a_part),
+        ("splits_packets", splits_packets),
+        ("both_directions", both_directions),
         ("taken_off", taken_off),
         ("odd_names", odd_names),
         ("not_utf8", not_utf8),
@@ -1157,6 +1159,268 @@ fn lacks_a_part() {
     // Packets are seen again.
     works(&["set", "v0", "rate=9mbit"]);
     works(&["detach", "v0"]);
+}
+
+/// What a device takes at most as one packet.
+fn segments(dev: &str) -> u64 {
+    let all: serde_json::Value =
+        serde_json::from_str(&tool("ip", &["-d", "-j", "link", "show", "dev", dev])).expect("JSON");
+    all[0]["gso_max_segs"].as_u64().expect("every device has it")
+}
+
+/// At a rate at which 64 KiB take more than a millisecond the device takes segments one by one, until what is attached is taken off.
+fn splits_packets() {
+    let codel = |more: &[&str]| works(&[&["attach", "v0", "codel"], more].concat());
+    tool("ip", &["link", "set", "dev", "v0", "gso_max_segs", "77"]);
+    for more in [&[][..], &["--front"]] {
+        // 65,536 bytes take 1 ms at 524,288 kbit/s.
+        for (rate, split) in [("524287kbit", 1), ("524288kbit", 77)] {
+            let said = codel(&[&["--rate", rate, "--dry-run"], more].concat());
+            assert_eq!(said.contains("v0 gso_max_segs 1 (it has 77)"), split == 1, "{said}");
+            codel(&[&["--rate", rate], more].concat());
+            assert_eq!(segments("v0"), split, "{rate}");
+            // A change of the rate may come to need it, or no more.
+            for (rate, split) in
+                [("1gbit", 77), ("100mbit", 1), ("20mbit", 1), ("524288kbit", 77), ("8kbit", 1)]
+            {
+                works(&["set", "v0", &format!("rate={rate}")]);
+                assert_eq!(segments("v0"), split, "set to {rate}");
+            }
+            // Somebody else sets it.
+            tool("ip", &["link", "set", "dev", "v0", "gso_max_segs", "5"]);
+            let text = works(&["status", "v0"]);
+            assert!(text.contains("v0 has gso_max_segs 5, not 1") && text.contains("--repair"), "{text}");
+            works(&["doctor", "--repair", "--yes"]);
+            assert_eq!(segments("v0"), 1);
+            works(&["detach", "v0"]);
+            assert_eq!(segments("v0"), 77, "{rate}");
+        }
+        // What it has at the end, where somebody else has set it, stays.
+        codel(&[&["--rate", "1mbit"], more].concat());
+        tool("ip", &["link", "set", "dev", "v0", "gso_max_segs", "9"]);
+        works(&["detach", "v0"]);
+        assert_eq!(segments("v0"), 9);
+        tool("ip", &["link", "set", "dev", "v0", "gso_max_segs", "77"]);
+        // Taken off by another's tc: what follows has what was before in mind.
+        codel(&[&["--rate", "1mbit"], more].concat());
+        tool("tc", &["qdisc", "del", "dev", "v0", "root"]);
+        codel(&[&["--rate", "2mbit"], more].concat());
+        assert_eq!(segments("v0"), 1);
+        works(&["detach", "v0"]);
+        assert_eq!(segments("v0"), 77);
+        codel(&[&["--rate", "1mbit", "--no-split-gso"], more].concat());
+        works(&["set", "v0", "rate=2mbit"]);
+        assert_eq!(segments("v0"), 77);
+        works(&["detach", "v0"]);
+    }
+    // Without a rate the device's own queue decides.
+    if linux::has_bpf_qdiscs() == Some(true) {
+        codel(&[]);
+        assert_eq!(segments("v0"), 77);
+        works(&["detach", "v0"]);
+    }
+}
+
+/// Frames of a protocol that nobody has (`ETH_P_802_EX1` of linux/if_ether.h, for experiments), from one device to another.
+struct Frames(OwnedFd);
+
+impl Frames {
+    const PROTOCOL: u16 = 0x88b5;
+
+    fn at(dev: &str) -> Frames {
+        let name = std::ffi::CString::new(dev).expect("a name");
+        // SAFETY: plain numbers and a C string; a new descriptor that nobody else has; an address of its own kind.
+        unsafe {
+            let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0);
+            assert!(fd >= 0, "a packet socket: {}", io::Error::last_os_error());
+            let mut at: libc::sockaddr_ll = std::mem::zeroed();
+            at.sll_family = libc::AF_PACKET as u16;
+            at.sll_protocol = Self::PROTOCOL.to_be();
+            at.sll_ifindex = libc::if_nametoindex(name.as_ptr()) as i32;
+            let size = size_of_val(&at) as u32;
+            assert_eq!(
+                libc::bind(fd, (&raw const at).cast(), size),
+                0,
+                "{dev}: {}",
+                io::Error::last_os_error()
+            );
+            Frames(OwnedFd::from_raw_fd(fd))
+        }
+    }
+
+    /// To everybody.
+    fn send(&self, content: u8) {
+        let mut frame = [content; 100];
+        frame[..6].fill(0xff);
+        frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+        frame[12..14].copy_from_slice(&Self::PROTOCOL.to_be_bytes());
+        // SAFETY: bytes of that length.
+        let sent = unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+        assert_eq!(sent, frame.len() as isize, "{}", io::Error::last_os_error());
+    }
+
+    /// What came in next, not what went out; None: nothing yet.
+    fn next(&self) -> Option<u8> {
+        let mut frame = [0u8; 100];
+        // SAFETY: a place of that length, and one for an address of that size.
+        let (length, from) = unsafe {
+            let mut from: libc::sockaddr_ll = std::mem::zeroed();
+            let mut size = size_of_val(&from) as u32;
+            let place = (&raw mut from).cast();
+            let fd = self.0.as_raw_fd();
+            (libc::recvfrom(fd, frame.as_mut_ptr().cast(), frame.len(), 0, place, &raw mut size), from)
+        };
+        (length == frame.len() as isize && from.sll_pkttype != libc::PACKET_OUTGOING).then_some(frame[99])
+    }
+}
+
+/// Frames that come in on `v0` come to who waits for them, each once and in order.
+#[track_caller]
+fn comes_in(what: &str) {
+    let (from, to) = (Frames::at("v1"), Frames::at("v0"));
+    let mut found = Vec::new();
+    (0..20).for_each(|n| from.send(n));
+    wait_for(&format!("20 frames to come in: {what}"), || {
+        found.extend(std::iter::from_fn(|| to.next()));
+        found.len() >= 20
+    });
+    assert_eq!(found, (0..20).collect::<Vec<_>>(), "{what}");
+}
+
+/// What `status --json` says of a device that is attached.
+fn status_of(dev: &str) -> serde_json::Value {
+    let all: serde_json::Value = serde_json::from_str(&works(&["status", "--json"])).expect("JSON");
+    let found = all.as_array().into_iter().flatten().find(|one| one["dev"] == dev);
+    found.cloned().unwrap_or_else(|| panic!("{dev} is not among {all}"))
+}
+
+/// What comes in is managed as what goes out is, and what was made for it goes with it.
+fn both_directions() {
+    let up = |dev: &str| tool("ip", &["link", "set", "dev", dev, "up"]);
+    let gro = |dev: &str| {
+        let all: serde_json::Value =
+            serde_json::from_str(&tool("ip", &["-d", "-j", "link", "show", "dev", dev])).expect("JSON");
+        all[0]["gro_max_size"].as_u64().expect("every device has it")
+    };
+    let devices = || {
+        let all = tool("ip", &["-br", "link"]);
+        let mut names: Vec<String> =
+            all.lines().filter_map(|l| l.split([' ', '@']).next()).map(Into::into).collect();
+        names.sort();
+        names
+    };
+    up("v0");
+    up("v1");
+    let before = (devices(), gro("v0"), segments("v0"), root("v0"));
+    let again = || (devices(), gro("v0"), segments("v0"), root("v0"));
+    let words = [
+        "attach",
+        "v0",
+        "codel",
+        "--rate",
+        "20mbit",
+        "--ingress",
+        "30mbit:pie:target=10ms",
+        "--limit",
+        "100p",
+    ];
+    for more in [&[][..], &["--front"]] {
+        let words = [&words[..], more].concat();
+        let steps = works(&[&words[..], &["--dry-run"]].concat());
+        assert!(
+            steps.contains("ip link add ifb-v0") && steps.contains("at v0's tcx ingress hook"),
+            "{steps}"
+        );
+        assert_eq!(again(), before, "it was to say what it would do");
+        let said = works(&words);
+        assert!(said.contains("ifb-v0") && said.contains("at 30mbit for what comes in on v0"), "{said}");
+        comes_in("managed");
+        let said = works(&["status", "v0"]);
+        assert!(said.contains("(pie:target=10ms), 30mbit, limit 100p, for what comes in on v0"), "{said}");
+        let one = status_of("ifb-v0");
+        assert_eq!((&one["ingress_of"], &one["rate"]), (&"v0".into(), &30_000_000.into()));
+        // IPv6 may have told its neighbours of itself.
+        let count = |what: &str| one["stats"][what].as_u64().expect("a number");
+        assert!(count("arrived_packets") >= 20 && count("sent_packets") >= 20, "{one}");
+        assert!(status_of("v0")["ingress_of"].is_null());
+        assert_eq!((gro("v0"), segments("v0")), (1, 1));
+        works(&["set", "ifb-v0", "rate=1gbit"]);
+        assert_eq!((gro("v0"), segments("v0")), (before.1, 1));
+        works(&["set", "ifb-v0", "rate=9mbit", "target=7ms"]);
+        assert_eq!(gro("v0"), 1);
+        // One at a time, and nothing on what was made for it.
+        fails(&words, 2, &["v0 has codel already"]);
+        fails(&["attach", "ifb-v0", "codel", "--rate", "1mbit"], 2, &["ifb-v0 has pie"]);
+        // Somebody takes the program away that hands the packets over, or sets what packets are put together.
+        let pins = left_in("/sys/fs/bpf/queuewright");
+        let links =
+            pins.iter().map(|pin| Path::new("/sys/fs/bpf/queuewright").join(pin).join("redirect_link"));
+        links.filter(|link| link.exists()).for_each(|link| fs::remove_file(link).expect("ours"));
+        tool("ip", &["link", "set", "dev", "v0", "gro_max_size", "9000"]);
+        let said = works(&["status", "v0"]);
+        assert!(
+            said.contains("the program at v0's ingress") && said.contains("gro_max_size 9000, not 1"),
+            "{said}"
+        );
+        comes_in("past what is attached");
+        works(&["doctor", "--repair", "--yes"]);
+        assert!(status_of("ifb-v0")["missing"].as_array().is_some_and(Vec::is_empty));
+        comes_in("mended");
+        // Only what comes in, then the rest.
+        works(&["detach", "ifb-v0"]);
+        assert_eq!((devices(), gro("v0")), (before.0.clone(), before.1));
+        comes_in("with that taken off");
+        works(&["detach", "v0"]);
+        assert_eq!(again(), before);
+    }
+    // What was made is deleted by another: packets pass by.
+    works(&words);
+    tool("ip", &["link", "del", "ifb-v0"]);
+    comes_in("without the device that was made for it");
+    assert!(works(&["status", "v0"]).contains("ifb-v0: "));
+    works(&["detach", "v0"]);
+    assert_eq!(again(), before);
+    // Both go by the name that it has now.
+    works(&words);
+    tool("ip", &["link", "set", "dev", "v0", "down"]);
+    tool("ip", &["link", "set", "dev", "v0", "name", "w0"]);
+    let said = works(&["status", "w0"]);
+    assert!(said.contains("for what comes in on w0"), "{said}");
+    works(&["detach", "w0"]);
+    tool("ip", &["link", "set", "dev", "w0", "name", "v0"]);
+    up("v0");
+    assert_eq!(again(), before);
+    // Others look at what comes in: they would see nothing any more.
+    tool("tc", &["qdisc", "add", "dev", "v0", "clsact"]);
+    let other = "filter add dev v0 ingress protocol all prio 9 u32 match u32 0 0 action drop";
+    if Command::new("/usr/sbin/tc").args(other.split(' ')).output().is_ok_and(|done| done.status.success()) {
+        fails(&words, 2, &["v0 has filters at its ingress", "tc filter del dev v0 ingress"]);
+        tool("tc", &["filter", "del", "dev", "v0", "ingress"]);
+    }
+    tool("tc", &["qdisc", "del", "dev", "v0", "clsact"]);
+    // The name is another's; both directions are refused.
+    tool("ip", &["link", "add", "ifb-v0", "type", "veth", "peer", "name", "x0"]);
+    fails(&words, 2, &["a device ifb-v0 is there already", "ip link set dev ifb-v0 name NEW"]);
+    tool("ip", &["link", "del", "ifb-v0"]);
+    assert_eq!(again(), before);
+    for (asked, why) in [
+        ("none", "needs a rate"),
+        ("fast", "--ingress \"fast\""),
+        ("1kbit", "8kbit or more"),
+        ("1mbit:nosuch", "nosuch"),
+        ("1mbit:pie:target=x", "target"),
+    ] {
+        fails(&["attach", "v0", "codel", "--rate", "20mbit", "--ingress", asked], 2, &[why]);
+        assert_eq!(again(), before);
+    }
+    // The device goes, and what comes in on it with it.
+    works(&words);
+    tool("ip", &["link", "del", "v1"]);
+    let said = works(&["status", "ifb-v0"]);
+    assert!(said.contains("the device whose packets it has: v0"), "{said}");
+    works(&["doctor", "--repair", "--yes"]);
+    assert!(!devices().contains(&"ifb-v0".to_string()));
+    tool("ip", &["link", "add", "v0", "type", "veth", "peer", "name", "v1"]);
 }
 
 /// Somebody else's tc has put another qdisc there: that stays.

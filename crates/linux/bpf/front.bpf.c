@@ -429,6 +429,7 @@ int front(struct __sk_buff *skb)
 		k.flow = bpf_get_hash_recalc(skb);
 	stats.arrived_packets++;
 	stats.arrived_bytes += k.bytes;
+	stats.gso_packets += skb->gso_segs > 1;
 
 	/* Before a scheduler counts it among what waits. */
 	if (is_full()) {

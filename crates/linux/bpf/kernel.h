@@ -52,13 +52,19 @@ struct sk_buff {
 	__u32 hash; /* of the flow, once somebody has asked */
 	__be16 protocol;
 	__u16 network_header;
+	__u16 mac_len; /* of a packet that comes in: of what is before that */
 	unsigned char *head, *data;
+	unsigned int end; /* from head on: of 64-bit machines */
 	char cb[48];
+} KERNEL_TYPE;
+
+/* Behind a packet's bytes. */
+struct skb_shared_info {
+	unsigned short gso_segs; /* 0: it is one */
 } KERNEL_TYPE;
 
 struct qdisc_skb_cb {
 	unsigned int pkt_len; /* with the headers of every segment to come */
-	unsigned int pkt_segs; /* Linux 7 */
 	unsigned char data[20]; /* the qdisc's own */
 } KERNEL_TYPE;
 

@@ -22,11 +22,11 @@ static __always_inline __u32 length_of(struct sk_buff *skb)
 /* The packets that one of the kernel's becomes on the link. */
 static __always_inline __u32 segments_of(struct sk_buff *skb)
 {
-	struct qdisc_skb_cb *cb = (struct qdisc_skb_cb *)skb->cb;
-	__u32 segments = 1;
+	const struct skb_shared_info *shared = bpf_rdonly_cast(
+		skb->head + skb->end,
+		bpf_core_type_id_kernel(struct skb_shared_info));
+	__u32 segments = shared->gso_segs;
 
-	if (bpf_core_field_exists(cb->pkt_segs))
-		segments = cb->pkt_segs;
 	return segments ? segments : 1;
 }
 

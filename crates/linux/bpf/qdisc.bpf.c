@@ -177,7 +177,7 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 	struct slot *slot;
 	struct sk_buff *old;
 	struct at at;
-	__u32 number, to = 0, random = 0;
+	__u32 number, segments, to = 0, random = 0;
 	__s32 bytes;
 
 	if (!find_of(&at, sch)) {
@@ -196,8 +196,8 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 	look(skb, &k);
 	k.ecn = ecn_before(skb, k.ecn);
 	k.enqueue_ns = now;
-	bytes = (__s32)length_of(skb) +
-		at.port->overhead * (__s32)segments_of(skb);
+	segments = segments_of(skb);
+	bytes = (__s32)length_of(skb) + at.port->overhead * (__s32)segments;
 	k.bytes = bytes > 0 ? (__u32)bytes : 1;
 #ifdef QW_FURTHER
 	k.frame_bytes += at.port->overhead;
@@ -208,6 +208,7 @@ int BPF_PROG(enqueue, struct sk_buff *skb, struct Qdisc *sch,
 		k.ecn = QW_NOT_ECT;
 	at.stats->arrived_packets++;
 	at.stats->arrived_bytes += k.bytes;
+	at.stats->gso_packets += segments > 1;
 
 	/* Before a scheduler counts it among what waits. */
 	if (is_full(&at)) {

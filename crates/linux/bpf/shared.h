@@ -37,6 +37,7 @@ struct qw_bpf_port {
 
 struct qw_bpf_stats {
 	qw_u64 arrived_packets, arrived_bytes;
+	qw_u64 gso_packets; /* of those that came: several segments as one */
 	qw_u64 sent_packets, sent_bytes;
 	qw_u64 drops[QW_REASONS]; /* by reason */
 	qw_u64 marks[QW_REASONS]; /* by reason */

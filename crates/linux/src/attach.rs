@@ -1,17 +1,19 @@
 //! A discipline to a device, and off it again.
 
 use crate::hosts::Host;
+use crate::ingress::{self, Ingress};
 use crate::maps::{PortMap, Settings, nth, of_value};
 use crate::namespaces::Elsewhere;
 use crate::objects;
 use crate::port::{FIRST, LEAST_RATE, Port, out_of_range, port_map};
 use crate::record::{
-    self, COMPANION, Change, Learned, OWN, Record, Stage, alone, attached, attached_as, everywhere, record,
-    records,
+    self, COMPANION, Change, Learned, OWN, Record, Stage, alone, attached, attached_as, everywhere,
+    ingress_of, record, records,
 };
-use crate::{Error, before, chain, foreign, front, names, netlink, own, shares, system};
+use crate::{Error, before, chain, foreign, front, names, netlink, offload, own, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object};
 use queuewright_aqm::{Discipline, FRAME_BYTES, Info, Spec, Value, Weights};
+use std::ffi::OsString;
 use std::fs::File;
 
 /// What cannot be.
@@ -47,7 +49,8 @@ pub struct Plan {
     /// The device and what becomes of it.
     pub record: Record,
     spec: Spec,
-    port: Port,
+    /// What its port will have.
+    pub port: Port,
 }
 
 /// Looks at a device and says what attaching would do. `text` is `spec` as the operator wrote it.
@@ -56,17 +59,8 @@ pub struct Plan {
 /// If it cannot be done: no such device, something is attached, classes that could not be put back, a value that is
 /// not allowed.
 pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, Error> {
-    let host = port.host();
-    port.front = host == Host::Front;
-    check(&port)?;
-    if spec.info.own.is_some() || !host.names().iter().any(|n| n == spec.info.name) {
-        // Says why it cannot be.
-        objects::open(spec.info, host, "", &Settings::of(1, 1, false))?;
-    }
-    writes_nothing(&spec)?;
-    let index = system::device(dev)?;
-    let gone = || system::device(dev).err().unwrap_or_else(|| changed(dev));
-    let name = names::name_of(index).ok_or_else(gone)?;
+    allow(&spec, &mut port)?;
+    let (index, name) = device(dev)?;
     let dev = &*names::text_of(&name, index);
     // Where tc has put another in its place there is nothing of ours but what is remembered.
     let known = record(dev);
@@ -86,37 +80,114 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         records()?;
     }
     // Of what a command that was killed has left it is known what was there before.
-    let before = match known.filter(|r| there && r.index == index) {
+    let left = known.filter(|r| r.index == index);
+    let gso_max_segs = offload::gso_before(index, &port, left.as_ref().and_then(|r| r.gso_max_segs))?;
+    let before = match left.filter(|_| there) {
         Some(left) => left.before,
         None => before::before(&name, index)?,
     };
+    if let Some(record) = records()?.iter().find(|r| r.index == index && r.ingress.is_some()) {
+        let of = record.ingress.as_ref().map(Ingress::called).unwrap_or_default();
+        let (dev, of) = (names::quoted(dev), names::quoted(&of));
+        return Err(Error::Input(format!(
+            "{dev} is there for what comes in on {of}: detach {of} takes it away"
+        )));
+    }
     let queues = system::queues(&name);
     let link = netlink::links()?.into_iter().find(|link| link.index == index);
     let address = Some(link.ok_or_else(|| changed(dev))?.address);
     if port.mq && queues < 2 {
         return Err(Error::Input(format!("{} has one transmit queue: mq needs several", names::quoted(dev))));
     }
+    let record = Record {
+        address,
+        instances: if port.mq { queues as u32 } else { 1 },
+        before,
+        gso_max_segs,
+        ..new_record(dev, index, text, &spec, &port)
+    };
+    Ok(Plan { record, spec, port })
+}
+
+/// Looks at a device and says what it would do to attach to the packets that come in on it.
+///
+/// # Errors
+/// If it cannot be done: no such device, something is attached there, others look at what comes in, the kernel cannot.
+pub fn plan_ingress(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, Error> {
+    if port.mq || port.rate == 0 {
+        return Err(Error::Input(
+            "--ingress: what comes in needs a rate (--ingress 480mbit), and no --mq".into(),
+        ));
+    }
+    allow(&spec, &mut port)?;
+    let (index, name) = device(dev)?;
+    let dev = &*names::text_of(&name, index);
+    let known = ingress_of(dev)?;
+    let there = known.as_ref().map_or(Ok(false), is_there)?;
+    if let Some(there) = known.as_ref().filter(|r| there && r.stage == Stage::Attached) {
+        let (dev, ifb) = (names::quoted(dev), names::quoted(&there.dev));
+        return Err(Error::Input(format!(
+            "{dev} has {} already for what comes in: set {ifb} changes it, detach {dev} takes it off",
+            there.text
+        )));
+    }
+    let ifb = ingress::name_for(dev, index);
+    ingress::check(dev, index, &ifb)?;
+    port.overhead = ingress::overhead(index, &port)?;
+    let had = known.and_then(|record| record.ingress?.gro);
+    let gro = offload::gro_before(index, &port, had)?;
+    let record = Record {
+        ingress: Some(Ingress { index, dev: dev.into(), gro }),
+        // It is made when it is needed.
+        ..new_record(&ifb, 0, text, &spec, &port)
+    };
+    Ok(Plan { record, spec, port })
+}
+
+/// What cannot be, whatever the device is.
+fn allow(spec: &Spec, port: &mut Port) -> Result<(), Error> {
+    let host = port.host();
+    port.front = host == Host::Front;
+    check(port)?;
+    if spec.info.own.is_some() || !host.names().iter().any(|n| n == spec.info.name) {
+        // Says why it cannot be.
+        objects::open(spec.info, host, "", &Settings::of(1, 1, false))?;
+    }
+    writes_nothing(spec)
+}
+
+/// Number and name of a device.
+fn device(dev: &str) -> Result<(u32, OsString), Error> {
+    let index = system::device(dev)?;
+    let gone = || system::device(dev).err().unwrap_or_else(|| changed(dev));
+    Ok((index, names::name_of(index).ok_or_else(gone)?))
+}
+
+/// Of a device of which there is nothing to put back.
+fn new_record(dev: &str, index: u32, text: &str, spec: &Spec, port: &Port) -> Record {
     let discipline = spec.info.name.to_string();
     let kind = if port.front { front::KIND.into() } else { kind_of(index, &discipline) };
-    let record = Record {
+    Record {
         dev: dev.into(),
         index,
         namespace: system::namespace(),
-        address,
+        address: None,
         stage: Stage::Attaching,
         text: text.into(),
         discipline,
         kind,
         slots: port.limit_packets,
-        instances: if port.mq { queues as u32 } else { 1 },
+        instances: 1,
         front: port.front,
-        classes: classes_of(&spec, port.front),
-        learned: learned(&spec),
-        before,
+        classes: classes_of(spec, port.front),
+        learned: learned(spec),
+        before: None,
+        split_gso: port.split_gso,
+        gso_max_segs: None,
+        ingress: None,
         ids: Vec::new(),
         agent: None,
-    };
-    Ok(Plan { record, spec, port })
+    }
 }
 
 /// What there is to remember of weights besides themselves.
@@ -175,7 +246,12 @@ impl Plan {
         } else if self.spec.may_mark() && !system::sets_ce() {
             steps.push(format!("at {dev}'s tcx egress hook, the program that sets CE for it"));
         }
-        steps.extend(self.tc().iter().map(|words| format!("tc {}", words.replace("{dev}", &dev))));
+        if let Some(segments) = self.record.gso_max_segs {
+            steps
+                .push(format!("ip link set dev {dev} gso_max_segs 1 (it has {segments}): packets are split"));
+        }
+        let words = tc(&self.record, &self.port);
+        steps.extend(words.iter().map(|words| format!("tc {}", words.replace("{dev}", &dev))));
         if !self.record.classes.is_empty() {
             steps.push(format!(
                 "leave a process that tells htb the classes' shares as they change: queuewright keep {}",
@@ -185,15 +261,27 @@ impl Plan {
         if let Some(before) = before {
             steps.push(format!("remember for detach: {before}"));
         }
+        if let Some(of) = &self.record.ingress {
+            let from = names::quoted(&of.dev);
+            if of.gro.is_some() {
+                steps.push(format!("ip link set dev {from} gro_max_size 1: packets are not put together"));
+            }
+            steps.push(format!("at {from}'s tcx ingress hook, the program that hands packets to {dev}"));
+            // Its number it has when it is made.
+            let (none, number) =
+                (self.record.pins().display().to_string(), format!("{}/NUMBER", record::PINS));
+            steps = steps.into_iter().map(|step| step.replace(&none, &number)).collect();
+            steps.insert(0, format!("ip link add {dev} up type ifb"));
+        }
         steps
     }
+}
 
-    /// What tc is told, the root first.
-    fn tc(&self) -> Vec<String> {
-        match self.port.front {
-            true => front::tc(&self.record, &self.port),
-            false => self.record.tc().collect(),
-        }
+/// What tc is told, the root first.
+fn tc(record: &Record, port: &Port) -> Vec<String> {
+    match port.front {
+        true => front::tc(record, port),
+        false => record.tc().collect(),
     }
 }
 
@@ -210,7 +298,9 @@ pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
         if before::before(&record.device()?, record.index)? != record.before {
             return Err(changed(&record.dev));
         }
-        plan.tc().iter().try_for_each(|words| system::tc_change(&alone, &record.device()?, words))?;
+        tc(&record, &plan.port)
+            .iter()
+            .try_for_each(|words| system::tc_change(&alone, &record.device()?, words))?;
         match is_there(&record)? {
             true => Ok(()),
             false => Err(Error::System(format!(
@@ -220,8 +310,12 @@ pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
             ))),
         }
     };
+    let done = put().and_then(|()| match record.ingress {
+        Some(_) => ingress::connect(&mut record),
+        None => Ok(()),
+    });
     let keep = || if record.classes.is_empty() { Ok(None) } else { record.serve() };
-    let done = put().and_then(|()| keep());
+    let done = done.and_then(|()| keep());
     // What is there by half, and what was there before, is seen by who looks.
     let keeper = done.inspect_err(|_| drop(undo(&alone, &record)))?;
     record.stage = Stage::Attached;
@@ -250,14 +344,19 @@ fn begin(plan: &Plan) -> Result<(File, Record), Error> {
     let alone = alone()?;
     let Plan { record: meant, spec, port } = plan;
     settle(&alone, Some(&meant.dev))?;
-    let now = self::plan(&meant.dev, &meant.text, spec.clone(), *port)?;
+    let now = match &meant.ingress {
+        Some(of) => plan_ingress(&of.dev, &meant.text, spec.clone(), *port)?,
+        None => self::plan(&meant.dev, &meant.text, spec.clone(), *port)?,
+    };
     if now.record != *meant {
         return Err(changed(&meant.dev));
     }
     // One that tc has taken off since, or of a device that is gone and had this name.
-    for old in records()?.iter().filter(|r| r.is_of(meant) || r.dev == meant.dev && r.name().is_none()) {
-        forget(old);
-    }
+    let is_old = |r: &Record| match (&meant.ingress, &r.ingress) {
+        (Some(meant), Some(of)) => of.index == meant.index,
+        _ => r.is_of(meant) || r.dev == meant.dev && r.name().is_none(),
+    };
+    records()?.iter().filter(|r| is_old(r)).for_each(forget);
     if meant.is_broken()? {
         let dev = names::quoted(&meant.dev);
         return Err(Error::System(format!(
@@ -267,9 +366,13 @@ fn begin(plan: &Plan) -> Result<(File, Record), Error> {
     // Who sets CE is another program where the kernel has no function for it.
     let companion = !meant.front && !system::sets_ce();
     let (mut object, mut record) = load(plan, companion)?;
+    if record.ingress.is_some() {
+        ingress::make(&mut record)?;
+    }
     // What is another's is neither written over nor forgotten.
-    record.make_pins()?;
-    pin(plan, companion, &mut object, &mut record).inspect_err(|_| forget(&record))?;
+    record.make_pins().inspect_err(|_| ingress::take_off(&record))?;
+    let done = pin(plan, companion, &mut object, &mut record).and_then(|()| offload::split(&record));
+    done.inspect_err(|_| forget(&record))?;
     Ok((alone, record))
 }
 
@@ -278,7 +381,9 @@ fn begin(plan: &Plan) -> Result<(File, Record), Error> {
 pub(crate) fn settle(alone: &File, dev: Option<&str>) -> Result<Vec<String>, Error> {
     let mut left = Vec::new();
     record::remove_unfinished();
-    for record in records()? {
+    let all = records()?;
+    ingress::remove_strays(&all)?;
+    for record in all {
         let done = match &record.stage {
             Stage::Attached if record.agent.is_none() || record.is_served() => continue,
             // There is nothing to change where somebody has taken it off; its maps may have gone with the device.
@@ -301,7 +406,13 @@ fn land(alone: &File, record: &Record) -> Result<(), Error> {
     if let Some(params) = record.agent.clone() {
         let port = port_map(record)?;
         let port = PortMap { retunes: port.retunes.wrapping_add(1), ..port }.to_bytes();
-        let change = Change { text: record.text.clone(), classes: record.classes.clone(), params, port };
+        let change = Change {
+            text: record.text.clone(),
+            classes: record.classes.clone(),
+            params,
+            port,
+            given_back: record.given_back(),
+        };
         return apply(alone, &Record { agent: None, ..record.clone() }, &change);
     }
     Ok(())
@@ -312,7 +423,8 @@ fn undo(alone: &File, record: &Record) -> Result<(), Error> {
     // By its name alone it might be one that another has attached since; ours has its pin.
     let ours =
         || record.front || chain::pinned_id(record, "qdisc").is_some_and(|id| record.id("qdisc") == Some(id));
-    if is_there(record)? && ours() {
+    // What was made for packets that come in goes as a whole.
+    if record.ingress.is_none() && is_there(record)? && ours() {
         put_back(alone, record)?;
     }
     forget(record);
@@ -330,10 +442,12 @@ pub(crate) fn forget(record: &Record) {
             None => unregister(id),
         };
     }
-    match anothers {
-        true => record.forget_file(),
-        false => record.forget(),
+    if anothers {
+        return record.forget_file();
     }
+    ingress::take_off(record);
+    offload::give_back(record);
+    record.forget();
 }
 
 /// Gives the name of a BPF qdisc back, by the number of its map; of other maps nothing changes. A qdisc that is in use goes on until it is
@@ -432,15 +546,35 @@ fn writes_nothing(spec: &Spec) -> Result<(), Error> {
     }
 }
 
-/// Takes it off again and puts back what was there; what that was, in words.
+/// Takes it off again, in both directions, and puts back what was there; what that was, in words.
 ///
 /// # Errors
 /// If nothing is attached, or tc refuses.
 pub fn detach(dev: &str) -> Result<String, Error> {
-    attached_as(dev)?;
+    if ingress_of(dev)?.is_none() {
+        attached_as(dev)?;
+    }
     system::rights()?;
     let alone = alone()?;
-    let mut record = attached_as(dev)?;
+    let incoming = ingress_of(dev)?.map(|record| take_off(&alone, record, dev)).transpose()?;
+    let outgoing = match attached_as(dev) {
+        Ok(record) => take_off(&alone, record, dev).map(Some)?,
+        // Somebody has taken off that direction.
+        Err(_) if incoming.is_some() => None,
+        Err(e) => return Err(e),
+    };
+    settle(&alone, None)?;
+    // Nobody need wait while it is looked for.
+    drop(alone);
+    let said = [incoming, outgoing].into_iter().flatten().map(|(record, back)| match record.name() {
+        None if record.ingress.is_none() => format!("{back}: {}", Elsewhere::default().words(&record)),
+        _ => back,
+    });
+    Ok(said.collect::<Vec<_>>().join("; "))
+}
+
+/// Takes one direction off: what was there is there again; in words.
+fn take_off(alone: &File, mut record: Record, dev: &str) -> Result<(Record, String), Error> {
     let renamed = (record.dev != dev && record.name().is_some()).then(|| names::quoted(&record.dev));
     let there = is_there(&record)?;
     // Of the others; this one is taken off whatever was done to it.
@@ -449,8 +583,10 @@ pub fn detach(dev: &str) -> Result<String, Error> {
     drop(record.write());
     let mut back = "the kernel's own choice".to_string();
     // The device may be gone, or somebody may have put another qdisc there: then that stays.
-    if there {
-        let same = put_back(&alone, &record).inspect_err(|_| {
+    if let Some(of) = &record.ingress {
+        back = format!("what comes in on {} does not wait any more", names::quoted(&of.called()));
+    } else if there {
+        let same = put_back(alone, &record).inspect_err(|_| {
             // It has not been killed, and goes on.
             record.stage = Stage::Attached;
             drop(record.write());
@@ -467,16 +603,11 @@ pub fn detach(dev: &str) -> Result<String, Error> {
         back = "what is there now: our qdisc was gone already".into();
     }
     forget(&record);
-    settle(&alone, None)?;
-    // Nobody need wait while it is looked for.
-    drop(alone);
-    if record.name().is_none() {
-        back = format!("{back}: {}", Elsewhere::default().words(&record));
-    }
-    Ok(match renamed {
+    let back = match renamed.filter(|_| record.ingress.is_none()) {
         Some(now) => format!("called {now} now; {back}"),
         None => back,
-    })
+    };
+    Ok((record, back))
 }
 
 /// Is its root qdisc there?
@@ -597,11 +728,16 @@ impl LockedPort {
             classes: before.classes.clone(),
             params: params_of(&before)?,
             port: PortMap { retunes: old.retunes.wrapping_add(2), ..old }.to_bytes(),
+            given_back: before.given_back(),
         };
         if spec.may_mark() {
             chain::attach_companion(&mut record)?;
         }
         record.learned = learned(spec);
+        let given_back = match &record.ingress {
+            Some(of) => (None, offload::gro_before(of.index, &port, of.gro)?),
+            None => (offload::gso_before(record.index, &port, record.gso_max_segs)?, None),
+        };
         let change = Change {
             text: text.into(),
             classes: classes_of(spec, record.front),
@@ -612,6 +748,7 @@ impl LockedPort {
                 ..port.to_map()
             }
             .to_bytes(),
+            given_back,
         };
         // An agent beside it has these come back.
         record.agent = record.agent.map(|_| change.params.clone());
@@ -620,6 +757,9 @@ impl LockedPort {
         apply(&alone, &record, &change).inspect_err(|_| {
             // It has not been killed: what could not be done is not done later either, and what was done goes back.
             let before = Record { ids: record.ids.clone(), ..before };
+            if before.given_back() == Default::default() {
+                offload::give_back(&record.giving_back(given_back));
+            }
             if apply(&alone, &before, &was).is_err() {
                 drop(before.write());
             }
@@ -657,8 +797,12 @@ fn apply(alone: &File, record: &Record, change: &Change) -> Result<(), Error> {
         text: change.text.clone(),
         classes: change.classes.clone(),
         stage: Stage::Attached,
-        ..record.clone()
+        ..record.clone().giving_back(change.given_back)
     };
+    match change.given_back == Default::default() {
+        true => offload::give_back(record),
+        false => offload::split(&new)?,
+    }
     if record.front {
         let dev = record.device()?;
         let port = of_value(&change.port).ok_or_else(|| {

@@ -2,9 +2,10 @@
 
 use crate::namespaces::Elsewhere;
 use crate::netlink::{self, Entry, number};
+use crate::objects::{self, Hook};
 use crate::port::{Port, port_map};
-use crate::record::{COMPANION, COMPANION_LINK, Record};
-use crate::{Error, front, names, objects, shares, system};
+use crate::record::{COMPANION, COMPANION_LINK, REDIRECT, REDIRECT_LINK, Record};
+use crate::{Error, front, names, offload, shares, system};
 use libbpf_rs::query::{LinkTypeInfo, MapInfoIter};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Program};
 use std::collections::BTreeSet;
@@ -23,8 +24,8 @@ const ETH_P_ALL: u16 = 3;
 pub(crate) fn pinned_id(record: &Record, name: &str) -> Option<u32> {
     let pin = record.pin(name);
     match name {
-        "front" => objects::program_id(&pin),
-        COMPANION_LINK => Link::open(pin).ok()?.info().ok().map(|link| link.id),
+        "front" | REDIRECT => objects::program_id(&pin),
+        COMPANION_LINK | REDIRECT_LINK => Link::open(pin).ok()?.info().ok().map(|link| link.id),
         _ => MapHandle::from_pinned_path(&pin).and_then(|map| map.info()).ok().map(|map| map.info.id),
     }
 }
@@ -32,8 +33,8 @@ pub(crate) fn pinned_id(record: &Record, name: &str) -> Option<u32> {
 /// Has somebody else attached to its device since, and has his pins in the folder of its own? A container may have a `/run` of its own,
 /// and share the BPF file system and the network namespace.
 pub(crate) fn is_anothers(record: &Record) -> bool {
-    // The place of the program before it is made anew where it is mended, before the record says so.
-    let mut lasting = record.ids.iter().filter(|(name, _)| name != COMPANION_LINK);
+    // A place at a hook is made anew where it is mended, before the record says so.
+    let mut lasting = record.ids.iter().filter(|(name, _)| name != COMPANION_LINK && name != REDIRECT_LINK);
     lasting.any(|(name, id)| pinned_id(record, name).is_some_and(|found| found != *id))
 }
 
@@ -113,14 +114,28 @@ pub(crate) fn missing_of(
         return Ok(out);
     }
     for (name, id) in &record.ids {
-        let found = if name == COMPANION_LINK { companion_of(record) } else { pinned_id(record, name) };
+        let found = match name.as_str() {
+            COMPANION_LINK => companion_of(record),
+            REDIRECT_LINK => redirect_of(record),
+            name => pinned_id(record, name),
+        };
         if found != Some(*id) {
             out.push(match name.as_str() {
                 COMPANION_LINK => "the program in front of it, which sets CE".into(),
+                REDIRECT_LINK => match record.ingress.as_ref().map(|of| (of.name(), &of.dev)) {
+                    Some((Some(dev), _)) => {
+                        format!("the program at {}'s ingress, which hands it packets", names::quoted(&dev))
+                    }
+                    gone => {
+                        let dev = gone.map_or_else(String::new, |(_, dev)| names::quoted(dev));
+                        format!("the device whose packets it has: {dev} is not here any more")
+                    }
+                },
                 _ => format!("the pin {} of what was loaded", record.pin(name).display()),
             });
         }
     }
+    out.extend(offload::missing(record)?);
     match record.front {
         true => missing_front(record, shown, &mut out)?,
         false if record.instances > 1 => {
@@ -215,26 +230,47 @@ fn filters_are_wrong(all: &[Entry], program: Option<u32>) -> Vec<String> {
 
 /// Puts the program that sets CE before the device's qdisc, if one is needed and it is not there. The record has its number then.
 pub(crate) fn attach_companion(record: &mut Record) -> Result<(), Error> {
-    let (program, pin) = (record.pin(COMPANION), record.pin(COMPANION_LINK));
-    if !program.exists() {
-        return Ok(());
+    match record.pin(COMPANION).exists() {
+        true => attach_at(record, COMPANION, COMPANION_LINK, record.index, Hook::Egress),
+        false => Ok(()),
     }
-    let dev = record.dev.clone();
-    let wrong = |e: &dyn Display| Error::System(format!("{dev}: no program at its tcx egress hook: {e}"));
+}
+
+/// Puts the program where the packets come in that an IFB is to have, if it is not there. The record has its number then.
+pub(crate) fn attach_redirect(record: &mut Record) -> Result<(), Error> {
+    let Some(of) = &record.ingress else { return Ok(()) };
+    let index = of.index;
+    attach_at(record, REDIRECT, REDIRECT_LINK, index, Hook::Ingress)
+}
+
+fn attach_at(record: &mut Record, program: &str, link: &str, index: u32, hook: Hook) -> Result<(), Error> {
+    let (program, pin) = (record.pin(program), record.pin(link));
+    let dev = names::name_of(index).map_or_else(|| format!("device {index}"), |name| names::shown(&name));
+    let wrong =
+        |e: &dyn Display| Error::System(format!("{dev}: no program at its tcx {} hook: {e}", hook.name()));
     if !pin.exists() {
         let program = Program::fd_from_pinned_path(program).map_err(|e| wrong(&e))?;
-        objects::attach_tcx(program.as_fd(), record.index as i32, &pin).map_err(|e| wrong(&e))?;
+        objects::attach_tcx(program.as_fd(), index as i32, hook, &pin).map_err(|e| wrong(&e))?;
     }
-    let link = Link::open(&pin).and_then(|link| link.info()).map_err(|e| wrong(&e))?;
-    record.ids.retain(|(name, _)| name != COMPANION_LINK);
-    record.ids.push((COMPANION_LINK.into(), link.id));
+    let info = Link::open(&pin).and_then(|link| link.info()).map_err(|e| wrong(&e))?;
+    record.ids.retain(|(name, _)| name != link);
+    record.ids.push((link.into(), info.id));
     Ok(())
 }
 
 /// The place of the program that sets CE, if it is at the record's device; without its pin it is at none.
 fn companion_of(record: &Record) -> Option<u32> {
-    let link = Link::open(record.pin(COMPANION_LINK)).ok()?.info().ok()?;
-    matches!(&link.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex == record.index).then_some(link.id)
+    placed_at(record, COMPANION_LINK, record.index)
+}
+
+/// The place of the program that hands it packets, if it is at the device that they come in on.
+fn redirect_of(record: &Record) -> Option<u32> {
+    placed_at(record, REDIRECT_LINK, record.ingress.as_ref()?.index)
+}
+
+fn placed_at(record: &Record, pin: &str, index: u32) -> Option<u32> {
+    let link = Link::open(record.pin(pin)).ok()?.info().ok()?;
+    matches!(&link.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex == index).then_some(link.id)
 }
 
 /// The program's place at the tracepoint.
@@ -258,7 +294,13 @@ pub(crate) fn mend(alone: &File, record: &Record) -> Result<(), Error> {
         attach_companion(&mut record)?;
         record.write()?;
     }
+    if record.ingress.is_some() && redirect_of(&record) != record.id(REDIRECT_LINK) {
+        record.remove_pin(REDIRECT_LINK);
+        attach_redirect(&mut record)?;
+        record.write()?;
+    }
     let record = &record;
+    offload::split(record)?;
     let shown = shown(record)?;
     if !root_among(record, &shown) {
         return Err(again(record, &missing_of(record, &shown, false, &Elsewhere::default())?));

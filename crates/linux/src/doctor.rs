@@ -2,7 +2,7 @@
 
 use crate::hosts::{self, Host};
 use crate::system::{self, read};
-use crate::{Error, before, front, names, netlink, record, records, repair};
+use crate::{Error, SPLIT_BELOW, before, front, names, netlink, record, records, repair};
 use std::ffi::OsStr;
 
 /// One thing that was looked at.
@@ -197,8 +197,8 @@ fn offloads(dev: &OsStr) -> Finding {
             "offloads",
             true,
             format!(
-                "segmentation is on: up to 64 KB count as one packet; below 100mbit turn it off (ip link set dev {} gso_max_segs 1)",
-                names::shown(dev)
+                "segmentation is on: up to 64 KB come as one packet; attach splits them at rates below {} Mbit/s, but for what is forwarded: that was put together where it came in (ip link set dev IN gro_max_size 1)",
+                SPLIT_BELOW / 1_000_000
             ),
         ),
         false => finding("offloads", true, "segmentation is off: each packet counts for itself"),

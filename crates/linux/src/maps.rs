@@ -68,6 +68,8 @@ shared! {
         pub arrived_packets: u64,
         /// Their bytes, as the link counts them.
         pub arrived_bytes: u64,
+        /// Packets of several segments that came as one (GSO, GRO).
+        pub gso_packets: u64,
         /// Packets that left for the device.
         pub sent_packets: u64,
         /// Their bytes.
@@ -182,6 +184,7 @@ impl Stats {
             let pairs = [
                 (&mut sum.arrived_packets, &s.arrived_packets),
                 (&mut sum.arrived_bytes, &s.arrived_bytes),
+                (&mut sum.gso_packets, &s.gso_packets),
                 (&mut sum.sent_packets, &s.sent_packets),
                 (&mut sum.sent_bytes, &s.sent_bytes),
                 (&mut sum.purged, &s.purged),

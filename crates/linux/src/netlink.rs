@@ -3,7 +3,7 @@
 
 use crate::{Error, names};
 use netlink_packet_core::{
-    DecodeError, NLA_F_NESTED, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_ECHO,
+    DecodeError, NLA_F_NESTED, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_ECHO, NLM_F_EXCL,
     NLM_F_REPLACE, NLM_F_REQUEST, NetlinkBuffer, NetlinkDeserializable, NetlinkHeader, NetlinkMessage,
     NetlinkPayload, NetlinkSerializable, NlasIterator,
 };
@@ -45,8 +45,13 @@ const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
 // Of linux/if_link.h.
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_GROUP: u16 = 27;
 const IFLA_EXT_MASK: u16 = 29;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
+const IFLA_GRO_MAX_SIZE: u16 = 58;
+const IFLA_GRO_IPV4_MAX_SIZE: u16 = 64;
+const IFLA_INFO_KIND: u16 = 1;
 const RTEXT_FILTER_SKIP_STATS: u32 = 8;
 
 /// The kernel sends up to 32 KiB at a time.
@@ -238,6 +243,12 @@ pub(crate) struct Link {
     pub(crate) address: String,
     /// Segments that it takes as one packet, at most (`gso_max_segs`).
     pub(crate) segments: u32,
+    /// Bytes up to which it puts packets together that come in, at most, of IPv6 and of IPv4 (`gro_max_size`, `gro_ipv4_max_size`).
+    pub(crate) gro: [Option<u32>; 2],
+    /// What drives it, if that is the kernel's own: `ifb`, `veth`.
+    pub(crate) kind: String,
+    /// A number by which whoever made it knows it again; 0: nobody gave one.
+    pub(crate) group: u32,
 }
 
 impl NetlinkDeserializable for Link {
@@ -249,9 +260,18 @@ impl NetlinkDeserializable for Link {
         let of = |kind| attribute(attributes, kind).unwrap_or_default();
         let name = of(IFLA_IFNAME).split(|b| *b == 0).next().unwrap_or_default();
         let address: Vec<String> = of(IFLA_ADDRESS).iter().map(|b| format!("{b:02x}")).collect();
-        let segments = of(IFLA_GSO_MAX_SEGS).try_into().map_or(u32::MAX, u32::from_ne_bytes);
-        let name = OsStr::from_bytes(name).into();
-        Ok(Self { index: head.index, name, address: address.join(":"), segments })
+        let word = |kind| of(kind).try_into().ok().map(u32::from_ne_bytes);
+        let kind = attribute(of(IFLA_LINKINFO), IFLA_INFO_KIND).unwrap_or_default();
+        let kind = kind.split(|b| *b == 0).next().unwrap_or_default();
+        Ok(Self {
+            index: head.index,
+            name: OsStr::from_bytes(name).into(),
+            address: address.join(":"),
+            segments: word(IFLA_GSO_MAX_SEGS).unwrap_or(u32::MAX),
+            gro: [IFLA_GRO_MAX_SIZE, IFLA_GRO_IPV4_MAX_SIZE].map(word),
+            kind: String::from_utf8_lossy(kind).into_owned(),
+            group: word(IFLA_GROUP).unwrap_or(0),
+        })
     }
 }
 
@@ -402,7 +422,7 @@ fn once(what: u16, how: u16, index: u32, parent: u32) -> Result<Option<Vec<Entry
 /// # Errors
 /// If the kernel does not say.
 pub(crate) fn links() -> Result<Vec<Link>, Error> {
-    let all = LinkHead { family: 0, pad: 0, kind: 0, index: 0, flags: 0, change: 0 };
+    let all = link_head(0, 0);
     // Where it is asked for more than the least, the kernel makes room for the device of which there is most to tell; else it leaves
     // that and all behind it out, and does not say so.
     let mut asked = all.as_bytes().to_vec();
@@ -416,6 +436,72 @@ fn head(index: u32, (handle, parent): (u32, u32)) -> Head {
     // No device has such a number, and 0 is all of them.
     let index = i32::try_from(index).unwrap_or(-1);
     Head { family: 0, pad: [0; 3], index, handle, parent, info: 0 }
+}
+
+/// Sets most segments of a packet that a device takes (`gso_max_segs`), as `ip link set dev DEV gso_max_segs N` does.
+///
+/// # Errors
+/// If the kernel refuses.
+pub(crate) fn set_segments(index: u32, segments: u32) -> Result<(), Error> {
+    let what = format!("gso_max_segs {segments}");
+    set_link(index, &what, &[(IFLA_GSO_MAX_SEGS, segments)])
+}
+
+/// Sets [`Link::gro`], of which what is None stays.
+///
+/// # Errors
+/// If the kernel refuses.
+pub(crate) fn set_gro(index: u32, sizes: [Option<u32>; 2]) -> Result<(), Error> {
+    let both = [IFLA_GRO_MAX_SIZE, IFLA_GRO_IPV4_MAX_SIZE].into_iter().zip(sizes);
+    let all: Vec<(u16, u32)> = both.filter_map(|(kind, size)| Some((kind, size?))).collect();
+    set_link(index, &format!("gro_max_size {sizes:?}"), &all)
+}
+
+fn set_link(index: u32, what: &str, words: &[(u16, u32)]) -> Result<(), Error> {
+    let mut content = link_head(index, 0).as_bytes().to_vec();
+    for (kind, word) in words {
+        put(&mut content, *kind, &word.to_ne_bytes());
+    }
+    talk::<Link>(libc::RTM_NEWLINK, NLM_F_ACK, content)
+        .map(drop)
+        .map_err(|e| Error::System(format!("{what} of device {index}, asked for over netlink: {e}")))
+}
+
+/// A device by its number, with flags that are to be set.
+fn link_head(index: u32, flags: u32) -> LinkHead {
+    LinkHead { family: 0, pad: 0, kind: 0, index, flags, change: flags }
+}
+
+/// Makes a device of one of the kernel's own kinds, which is up.
+///
+/// # Errors
+/// If there is one of this name, or the kernel has no such kind.
+pub(crate) fn make_link(name: &str, kind: &str, group: u32) -> Result<(), Error> {
+    let mut content = link_head(0, libc::IFF_UP.cast_unsigned()).as_bytes().to_vec();
+    put(&mut content, IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
+    put(&mut content, IFLA_GROUP, &group.to_ne_bytes());
+    let mut info = Vec::new();
+    put(&mut info, IFLA_INFO_KIND, kind.as_bytes());
+    put(&mut content, IFLA_LINKINFO | NLA_F_NESTED, &info);
+    let how = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+    talk::<Link>(libc::RTM_NEWLINK, how, content).map(drop).map_err(|e| match e.raw_os_error() {
+        Some(libc::EOPNOTSUPP) => Error::System(format!(
+            "this kernel has no devices of the kind {kind}: its module {kind} is needed"
+        )),
+        _ => {
+            Error::System(format!("the device {} ({kind}), asked for over netlink: {e}", names::quoted(name)))
+        }
+    })
+}
+
+/// Deletes a device.
+///
+/// # Errors
+/// If the kernel refuses.
+pub(crate) fn delete_link(index: u32) -> Result<(), Error> {
+    talk::<Link>(libc::RTM_DELLINK, NLM_F_ACK, link_head(index, 0).as_bytes().to_vec())
+        .map(drop)
+        .map_err(|e| Error::System(format!("device {index}, deleted over netlink: {e}")))
 }
 
 /// Makes a qdisc the root of a device, as `tc qdisc replace` does.

@@ -237,24 +237,38 @@ pub(crate) fn companion(object: &Object) -> Result<ProgramMut<'_>, Error> {
     found.ok_or_else(|| Error::System("the BPF object lacks its program companion".into()))
 }
 
-/// Puts a program at the tcx egress hook of the device with this index, pinned at `pin`: it stays while the pin does. It is the first
-/// there: one that lets a packet pass (`TC_ACT_OK`) ends the row.
-pub(crate) fn attach_tcx(program: BorrowedFd<'_>, index: i32, pin: &Path) -> io::Result<()> {
+/// Where a program meets the packets of a device (tcx).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hook {
+    Ingress,
+    Egress,
+}
+
+impl Hook {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Hook::Ingress => "ingress",
+            Hook::Egress => "egress",
+        }
+    }
+}
+
+/// Puts a program at a tcx hook of the device with this index, pinned at `pin`: it stays while the pin does. One that lets a packet
+/// pass (`TC_ACT_OK`) ends the row. At egress ours is therefore the first; at ingress, where the others would see nothing after
+/// it, the last.
+pub(crate) fn attach_tcx(program: BorrowedFd<'_>, index: i32, hook: Hook, pin: &Path) -> io::Result<()> {
     let pin = CString::new(pin.as_os_str().as_bytes())?;
+    let (kind, flags) = match hook {
+        Hook::Ingress => (libbpf_sys::BPF_TCX_INGRESS, libbpf_sys::BPF_F_AFTER),
+        Hook::Egress => (libbpf_sys::BPF_TCX_EGRESS, libbpf_sys::BPF_F_BEFORE),
+    };
     let options = libbpf_sys::bpf_link_create_opts {
         sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
-        flags: libbpf_sys::BPF_F_BEFORE,
+        flags,
         ..Default::default()
     };
     // SAFETY: a program, an index and options that say how long they are; a new descriptor comes back, or the error's number below 0.
-    let fd = unsafe {
-        libbpf_sys::bpf_link_create(
-            program.as_raw_fd(),
-            index,
-            libbpf_sys::BPF_TCX_EGRESS,
-            &raw const options,
-        )
-    };
+    let fd = unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), index, kind, &raw const options) };
     if fd < 0 {
         return Err(io::Error::from_raw_os_error(-fd));
     }

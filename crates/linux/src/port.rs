@@ -28,14 +28,25 @@ pub struct Port {
     /// A discipline for each transmit queue of the device, below `mq`, instead of one for all; the limits are of each.
     /// Without a rate: they have no common shaper.
     pub mq: bool,
+    /// Packets that segmentation offload puts together are split where one would take more than 1 ms at the rate
+    /// ([`SPLIT_BELOW`](crate::SPLIT_BELOW)).
+    pub split_gso: bool,
     /// In front of htb, also where the kernel has BPF qdiscs; on others there is no other way.
     pub front: bool,
 }
 
 impl Default for Port {
-    /// No shaper, 10 000 packets, no overhead.
+    /// No shaper, 10 000 packets, no overhead, packets split.
     fn default() -> Self {
-        Port { rate: 0, limit_packets: 10_000, limit_bytes: 0, overhead: 0, mq: false, front: false }
+        Port {
+            rate: 0,
+            limit_packets: 10_000,
+            limit_bytes: 0,
+            overhead: 0,
+            mq: false,
+            split_gso: true,
+            front: false,
+        }
     }
 }
 
@@ -52,12 +63,13 @@ impl Port {
             limit_bytes: map.limit_bytes,
             overhead: map.overhead,
             mq: record.instances > 1,
+            split_gso: record.split_gso,
             front: record.front,
         }
     }
 
     pub(crate) fn to_map(self) -> PortMap {
-        let Port { rate, limit_packets, limit_bytes, overhead, mq: _, front: _ } = self;
+        let Port { rate, limit_packets, limit_bytes, overhead, mq: _, split_gso: _, front: _ } = self;
         PortMap { rate: rate / 8, limit_packets, limit_bytes, overhead, ..PortMap::default() }
     }
 }

@@ -6,7 +6,9 @@
 
 use crate::before::Before;
 use crate::folder::{Folder, LOCK, UNFINISHED};
+use crate::ingress::Ingress;
 use crate::netlink::HANDLE;
+use crate::offload::Gro;
 use crate::{Error, names, system};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -31,11 +33,27 @@ const BPF_FS: u64 = 0xcafe_4a11;
 /// Pins of the program that sets CE in front of the qdisc, and of its place at the device.
 pub(crate) const COMPANION: &str = "companion";
 pub(crate) const COMPANION_LINK: &str = "companion_link";
+/// Pins of the program that hands a device's incoming packets to its IFB, and of its place at that device.
+pub(crate) const REDIRECT: &str = "redirect";
+pub(crate) const REDIRECT_LINK: &str = "redirect_link";
 /// Pin of what a file of a user's own declares.
 pub(crate) const OWN: &str = "own";
 /// All that is ever pinned for a device.
-const NAMES: [&str; 11] =
-    ["params", "state", "port", "stats", "queues", "qdisc", "left", "front", OWN, COMPANION, COMPANION_LINK];
+const NAMES: [&str; 13] = [
+    "params",
+    "state",
+    "port",
+    "stats",
+    "queues",
+    "qdisc",
+    "left",
+    "front",
+    OWN,
+    COMPANION,
+    COMPANION_LINK,
+    REDIRECT,
+    REDIRECT_LINK,
+];
 
 /// An attached qdisc.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,10 +86,24 @@ pub struct Record {
     pub learned: Option<Learned>,
     /// What was the root before; None: the kernel's own choice.
     pub before: Option<Before>,
+    /// Packets of several segments are split where one would take more than 1 ms.
+    #[serde(default = "yes")]
+    pub split_gso: bool,
+    /// What `gso_max_segs` of the device was before it was set for that; None: it is as it was.
+    #[serde(default)]
+    pub gso_max_segs: Option<u32>,
+    /// Its device was made for what comes in on another.
+    #[serde(default)]
+    pub ingress: Option<Ingress>,
     /// The kernel's numbers of what is pinned, by name.
     pub ids: Vec<(String, u32)>,
     /// While an agent has it: the parameters that hold when it has gone.
     pub(crate) agent: Option<Vec<u8>>,
+}
+
+/// Of what a record of an earlier version does not say.
+fn yes() -> bool {
+    true
 }
 
 /// What a policy's weights came with.
@@ -106,7 +138,13 @@ pub struct Change {
     /// The maps' new values.
     pub(crate) params: Vec<u8>,
     pub(crate) port: Vec<u8>,
+    /// What is to be given back at the end, as [`Record::given_back`] has it.
+    #[serde(default)]
+    pub(crate) given_back: GivenBack,
 }
+
+/// `gso_max_segs` of the device, and `gro_max_size` of that whose packets it has, as they were.
+pub(crate) type GivenBack = (Option<u32>, Option<Gro>);
 
 impl Record {
     /// What tc is told to put a qdisc of its own there, the root first.
@@ -118,6 +156,20 @@ impl Record {
             (1..=below)
                 .map(move |queue| format!("qdisc replace dev {{dev}} parent {HANDLE}:{queue:x} {kind}")),
         )
+    }
+
+    /// What was changed of devices so that they give each packet for itself.
+    pub(crate) fn given_back(&self) -> GivenBack {
+        (self.gso_max_segs, self.ingress.as_ref().and_then(|of| of.gro))
+    }
+
+    /// The same record with that.
+    pub(crate) fn giving_back(mut self, (gso, gro): GivenBack) -> Record {
+        self.gso_max_segs = gso;
+        if let Some(of) = &mut self.ingress {
+            of.gro = gro;
+        }
+        self
     }
 
     /// The device's name now; None: it is not in this namespace.
@@ -444,6 +496,19 @@ pub fn attached(dev: &str) -> Result<Record, Error> {
     // Else it would be read, changed or taken off by half.
     pins(false)?;
     Ok(found)
+}
+
+/// What manages the packets that come in on a device; of one that is gone, that had this name.
+///
+/// # Errors
+/// Without the right to look.
+pub fn ingress_of(dev: &str) -> Result<Option<Record>, Error> {
+    let index = names::index(dev);
+    let is_of = |of: &Ingress| match index {
+        Some(index) => of.index == index,
+        None => of.dev == dev,
+    };
+    Ok(records()?.into_iter().find(|record| record.ingress.as_ref().is_some_and(is_of)))
 }
 
 /// What is attached to a device, or was attached to one of this name that is called something else now, if no other has it:

@@ -140,6 +140,10 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         match record.name() {
             None => add(what, "forgets it", Way::Forget(record.clone())),
             Some(_) if !there => add(what, "forgets it", Way::Forget(record.clone())),
+            // Nothing comes to it any more.
+            Some(_) if record.ingress.as_ref().is_some_and(|of| of.name().is_none()) => {
+                add(what, "forgets it", Way::Forget(record.clone()))
+            }
             Some(_) if record.stage != Stage::Attached => {
                 add(what, "finishes it or takes it back", Way::Settle(record.clone()))
             }

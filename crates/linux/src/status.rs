@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::attach::info_of;
+use crate::ingress::Ingress;
 use crate::maps::{PortMap, QueueMap, Stats, nth, of_value};
 use crate::namespaces::Elsewhere;
 use crate::port::FIRST;
@@ -16,6 +17,8 @@ use serde::Serialize;
 pub struct Status {
     /// Name of the network device.
     pub dev: String,
+    /// The device on which the packets come in that this one was made for; None: it manages its own.
+    pub ingress_of: Option<String>,
     /// Is it there still? False: somebody else's tc has taken it off, or the device has gone, and the rest is as it was then.
     pub there: bool,
     /// What is not there of it, in words; none: it is whole.
@@ -155,6 +158,7 @@ fn counted(record: &Record) -> Result<Status, Error> {
     };
     Ok(Status {
         dev: record.dev.clone(),
+        ingress_of: record.ingress.as_ref().map(Ingress::called),
         there: true,
         missing: Vec::new(),
         mend: None,

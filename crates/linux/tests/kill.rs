@@ -31,10 +31,11 @@ fn main() {
     }
     let files = |lab: &Path| {
         vm::built_with_clang()?;
-        Ok(vec![vm::module_of(lab, "drivers/net/veth")?])
+        Ok(vec![vm::module_of(lab, "drivers/net/veth")?, vm::module_of(lab, "drivers/net/ifb")?])
     };
     vm::test("commands that are killed", &words, files, || {
         vm::loads("/veth.ko");
+        vm::loads("/ifb.ko");
         all();
     });
 }
@@ -42,6 +43,7 @@ fn main() {
 const ATTACH: &str = "attach lo codel 80000000";
 const ATTACH_CLASSES: &str = "attach-front lo santa 80000000";
 const ATTACH_PILOT: &str = "attach lo queuepilot 80000000";
+const ATTACH_INCOMING: &str = "attach-incoming lo codel 80000000";
 const ATTACH_QUEUES: &str = "attach-mq m0 codel";
 
 fn all() {
@@ -54,6 +56,10 @@ fn all() {
     killed("set", Some(ATTACH), "set lo 16000000", "lo");
     killed("detach", Some(ATTACH), "detach lo", "lo");
     killed("agent", Some(ATTACH_PILOT), "agent lo", "lo");
+    killed_incoming("attach", None, ATTACH_INCOMING);
+    // 64 KiB take more than a millisecond no more.
+    killed_incoming("set", Some(ATTACH_INCOMING), "set ifb-lo 600000000");
+    killed_incoming("detach", Some(ATTACH_INCOMING), "detach lo");
     if linux::has_bpf_qdiscs() == Some(true) {
         said("ip", "link add m0 numtxqueues 2 type veth peer name m1");
         killed("attach --mq", None, ATTACH_QUEUES, "m0");
@@ -219,13 +225,54 @@ fn killed(name: &str, first: Option<&str>, words: &str, dev: &str) {
     }
 }
 
+/// The same of what comes in on `lo`.
+fn killed_incoming(name: &str, first: Option<&str>, words: &str) {
+    let next =
+        ["detach lo", "repair", ATTACH_INCOMING, "set ifb-lo 24000000", "status ifb-lo", "detach ifb-lo"];
+    let before = holds();
+    for at in 0.. {
+        let after = next[at % next.len()];
+        if let Some(first) = first {
+            run(first).unwrap_or_else(|e| panic!("{e}"));
+        }
+        let call = Traced::begin(words).kill_after(at);
+        let what = format!("{name} of what comes in, killed after call {at} ({call:?}), then {after}");
+        flows(&what);
+        if call.is_some() {
+            run(after).or_else(not_there).unwrap_or_else(|e| panic!("{what}: {e}"));
+            flows(&what);
+        }
+        run("repair").unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert!(linux::faults().unwrap_or_else(|e| panic!("{what}: {e}")).is_empty(), "{what}");
+        run("detach lo").or_else(not_there).unwrap_or_else(|e| panic!("{what}: {e}"));
+        settles(&before, &what);
+        if call.is_none() {
+            assert!(at > 0, "{name} has made no call that changes something");
+            return println!("machine: {name} of what comes in was killed after each of {at} calls");
+        }
+    }
+}
+
+/// [`nothing`], or the device that was made for it is not there.
+fn not_there(e: linux::Error) -> Result<(), linux::Error> {
+    match &e {
+        linux::Error::Input(said) if said.contains("is no device here") => Ok(()),
+        _ => nothing(e),
+    }
+}
+
 /// What a command says that finds nothing, or something already.
 fn nothing(e: linux::Error) -> Result<(), linux::Error> {
     match &e {
         linux::Error::Input(said)
-            if ["nothing of ours is attached", " already: set changes it", "is no longer there"]
-                .iter()
-                .any(|w| said.contains(w)) =>
+            if [
+                "nothing of ours is attached",
+                " already: set changes it",
+                " already for what comes in: set",
+                "is no longer there",
+            ]
+            .iter()
+            .any(|w| said.contains(w)) =>
         {
             Ok(())
         }

@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 /// Says to a copy of this program which command it is.
 const WORDS: &str = "QUEUEWRIGHT_TEST_COMMAND";
 
-/// A process that is one command: `attach DEV NAME RATE`, `attach-front` the same, `attach-mq DEV NAME`, `set DEV RATE`,
+/// A process that is one command: `attach DEV NAME RATE`, `attach-front` and `attach-incoming` the same, `attach-mq DEV NAME`, `set DEV RATE`,
 /// `status DEV`, `detach DEV`, `repair`, `keep DEV`, `agent DEV`: an agent for one step.
 pub fn process(words: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("it runs"));
@@ -49,6 +49,10 @@ pub fn run(words: &str) -> Result<(), linux::Error> {
             let port =
                 linux::Port { rate: number(rate), limit_packets: 100, front, ..linux::Port::default() };
             linux::attach(&linux::plan(dev, name, spec(name), port)?).map(drop)
+        }
+        ["attach-incoming", dev, name, rate] => {
+            let port = linux::Port { rate: number(rate), limit_packets: 100, ..linux::Port::default() };
+            linux::attach(&linux::plan_ingress(dev, name, spec(name), port)?).map(drop)
         }
         ["attach-mq", dev, name] => {
             let port = linux::Port { limit_packets: 100, mq: true, ..linux::Port::default() };
@@ -117,19 +121,22 @@ pub fn said(program: &str, words: &str) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
-/// What the kernel holds, whoever made it: maps, programs, links; and what we have: pins, files, qdiscs.
+/// What the kernel holds, whoever made it: maps, programs, links; and what we have: pins, files, devices with their qdiscs and what they
+/// take as one packet.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Holds {
     held: Held,
     pins: usize,
     files: usize,
     qdiscs: String,
+    devices: Vec<(String, u64, u64)>,
 }
 
 impl Holds {
     fn is_as(&self, before: &Holds) -> bool {
         self.held.new_since(&before.held).is_none()
-            && (self.pins, self.files, &self.qdiscs) == (before.pins, before.files, &before.qdiscs)
+            && (self.pins, self.files) == (before.pins, before.files)
+            && (&self.qdiscs, &self.devices) == (&before.qdiscs, &before.devices)
     }
 }
 
@@ -144,7 +151,17 @@ pub fn holds() -> Holds {
         pins: count("/sys/fs/bpf/queuewright"),
         files: count("/run/queuewright"),
         qdiscs: said("tc", "qdisc show"),
+        devices: devices(),
     }
+}
+
+fn devices() -> Vec<(String, u64, u64)> {
+    let all: serde_json::Value = serde_json::from_str(&said("ip", "-d -j link show")).expect("JSON");
+    let all = all.as_array().expect("a list");
+    let size = |d: &serde_json::Value, name: &str| d[name].as_u64().unwrap_or(0);
+    let of =
+        |d: &serde_json::Value| (d["ifname"].to_string(), size(d, "gso_max_segs"), size(d, "gro_max_size"));
+    all.iter().map(of).collect()
 }
 
 /// Waits until all is as `before`: the kernel lets go a little later.

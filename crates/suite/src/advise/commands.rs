@@ -90,8 +90,8 @@ pub(crate) fn on_ports(written: &str, dev: &str, places: &[&PutOn], several: boo
     out
 }
 
-/// How to put it on a household's line, both ways: what comes in is managed on an IFB device that it is sent through. Each command waits for the
-/// one before; what was there is taken off first, so that they can be typed again.
+/// How to put it on a household's line, both ways: `attach` does it, and by tc what comes in is managed on an IFB device that it is sent
+/// through. Each command waits for the one before; what was there is taken off first, so that they can be typed again.
 pub(crate) fn on_line(written: &str, dev: &str, (down, up): (u64, u64)) -> String {
     // 15 bytes at most; of long names the end tells devices apart.
     let mut from = dev.len().saturating_sub(11);
@@ -99,31 +99,38 @@ pub(crate) fn on_line(written: &str, dev: &str, (down, up): (u64, u64)) -> Strin
         from += 1;
     }
     let ifb = format!("ifb-{}", &dev[from..]);
-    let by_tc = of_tc(written, ROOM);
-    let one = |dev: &str, bps: u64| {
-        let rate = Unit::Rate.show(bps);
-        match &by_tc {
-            Some(tc) => vec![
-                format!("tc qdisc add dev {dev} root handle 1: htb default 1"),
-                format!(
-                    "tc class add dev {dev} parent 1: classid 1:1 htb rate {rate} ceil {rate} quantum 1514"
-                ),
-                format!("tc qdisc add dev {dev} parent 1:1 {tc}"),
-            ],
-            None => vec![format!("queuewright attach {dev} {written} --rate {rate} --limit {ROOM}p")],
-        }
-    };
-    // What is there may be of ours, whatever is put on now.
+    // What is there may be of ours, or of tc's, whatever is put on now.
     let off = [
         format!("queuewright detach {dev}"),
-        format!("queuewright detach {ifb}"),
         format!("tc qdisc del dev {dev} root"),
         format!("tc qdisc del dev {dev} ingress"),
         format!("ip link del {ifb}"),
     ]
     .map(|command| format!("{command} 2>/dev/null"))
     .join("; ");
-    let mut on = one(dev, up);
+    // One packet of 64 kB takes 5 ms at this rate.
+    let slow = |bps: u64| bps < 100_000_000;
+    let Some(tc) = of_tc(written, ROOM) else {
+        let [up_rate, down_rate] = [up, down].map(|bps| Unit::Rate.show(bps));
+        let lan = match slow(up) {
+            true => {
+                "\nOn a router packets of 64 kB, which take long on the way up, are put together where they come in. Turn that off: ip link set dev LAN gro_max_size 1.\n"
+            }
+            false => "",
+        };
+        return format!(
+            "To put it on, as root (the first line takes off what is there, also to be rid of it again):\n\n  {off}\n  queuewright attach {dev} {written} --rate {up_rate} --ingress {down_rate} --limit {ROOM}p\n{lan}"
+        );
+    };
+    let one = |dev: &str, bps: u64| {
+        let rate = Unit::Rate.show(bps);
+        [
+            format!("tc qdisc add dev {dev} root handle 1: htb default 1"),
+            format!("tc class add dev {dev} parent 1: classid 1:1 htb rate {rate} ceil {rate} quantum 1514"),
+            format!("tc qdisc add dev {dev} parent 1:1 {tc}"),
+        ]
+    };
+    let mut on = one(dev, up).to_vec();
     on.push(format!("ip link add {ifb} type ifb"));
     on.push(format!("ip link set {ifb} up"));
     on.extend(one(&ifb, down));
@@ -131,8 +138,6 @@ pub(crate) fn on_line(written: &str, dev: &str, (down, up): (u64, u64)) -> Strin
     on.push(format!(
         "tc filter add dev {dev} parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev {ifb}"
     ));
-    // One packet of 64 kB takes 5 ms at this rate.
-    let slow = |bps: u64| bps < 100_000_000;
     let mut large = String::new();
     if slow(up) {
         let _ = writeln!(
@@ -207,13 +212,20 @@ mod tests {
         let name = said.split("ip link add ").nth(1).unwrap().split(' ').next().unwrap();
         assert!(name.len() <= 15 && name.ends_with("334455"), "{name}");
         assert!(said.contains("ethtool -K enx001122334455 gro off"), "{said}");
-        assert!(said.contains("queuewright detach ifb-01122334455 2>/dev/null;"), "{said}");
+        assert!(said.contains("ip link del ifb-01122334455 2>/dev/null\n"), "{said}");
         let said = on_line("red", "eth0", (190_000_000, 190_000_000));
-        assert!(said.contains("queuewright attach eth0 red --rate 190mbit --limit 1000p &&"), "{said}");
-        assert!(!said.contains("ethtool"), "{said}");
+        assert!(
+            said.contains("queuewright attach eth0 red --rate 190mbit --ingress 190mbit --limit 1000p\n"),
+            "{said}"
+        );
+        assert!(!said.contains("ethtool") && !said.contains("gro"), "{said}");
         // What has parameters is put on by those who know their names.
         let said = on_line("codel:target=10ms", "eth0", (19_000_000, 19_000_000));
-        assert!(said.contains("queuewright attach ifb-eth0 codel:target=10ms --rate 19mbit"), "{said}");
+        assert!(
+            said.contains("eth0 codel:target=10ms --rate 19mbit --ingress 19mbit")
+                && said.contains("LAN gro"),
+            "{said}"
+        );
         assert!(on_line("fq-codel", "ä".repeat(7).as_str(), (1, 1)).contains("ifb-"));
     }
 
@@ -227,8 +239,8 @@ mod tests {
             assert!(before.iter().all(|line| line.ends_with(" &&")) && !last.ends_with("&&"), "{said}");
             assert!(lines[0].split(';').all(|one| one.ends_with(" 2>/dev/null")), "{said}");
             let made = before.iter().filter(|line| line.contains(" add ") && !line.contains("class")).count();
-            // Two roots and what is below them, the IFB, the ingress; of ours the IFB and the ingress.
-            assert_eq!(made, if name == "titrate" { 2 } else { 6 }, "{said}");
+            // Two roots and what is below them, the IFB, the ingress; `attach` does all by itself.
+            assert_eq!(made, if name == "titrate" { 0 } else { 6 }, "{said}");
         }
     }
 
