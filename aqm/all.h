@@ -97,6 +97,14 @@
 /* Whose ticks a host with a timer may make when they are due (qw.h). */
 #define QW_TIMED(X) X(queuepilot, QUEUEPILOT)
 
+/* With one queue, which decide when a packet comes, by what waits and comes: no
+ * packet need wait for them, and they can police. */
+#define QW_POLICES(X)         \
+	X(droptail, DROPTAIL) \
+	X(static, STATIC)     \
+	X(cp_aqm, CP_AQM)     \
+	X(titrate, TITRATE)
+
 /* Which take packets back that wait: nobody before the one that has them can. */
 #define QW_TAKES_BACK(X) X(choke, CHOKE)
 

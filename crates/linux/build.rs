@@ -1,4 +1,5 @@
-//! Compiles `bpf/qdisc.bpf.c` once for each discipline, `bpf/front.bpf.c` for each that can stand before htb, and `bpf/ingress.bpf.c`. Without a clang that has BPF the program is
+//! Compiles `bpf/qdisc.bpf.c` once for each discipline, `bpf/front.bpf.c` for each that can stand before htb, `bpf/police.bpf.c` for each
+//! that can police, and `bpf/ingress.bpf.c`. Without a clang that has BPF the program is
 //! built all the same, holds no objects, and says so when one is asked for.
 
 mod clang;
@@ -28,6 +29,8 @@ fn main() {
     let mut list = String::from("pub(crate) static OBJECTS: &[(&str, &[u8])] = &[\n");
     let mut fronts = String::from("pub(crate) static FRONTS: &[(&str, &[u8])] = &[\n");
     let at_head = names(&all, "QW_ACTS_AT_HEAD");
+    let mut polices = String::from("pub(crate) static POLICES: &[(&str, &[u8])] = &[\n");
+    let policing = names(&all, "QW_POLICES");
     let mut ingress = String::from("&[]");
     let mut replays = String::from("static REPLAYS: &[(&str, &[u8])] = &[\n");
     match found.clang {
@@ -57,6 +60,11 @@ fn main() {
                 }
                 compile(&clang, "qdisc", name, &defines, &object);
                 list += &entry(name, &object);
+                if policing.contains(name) {
+                    let object = out.join(format!("police_{name}.o"));
+                    compile(&clang, "police", name, &defines, &object);
+                    polices += &entry(name, &object);
+                }
                 if schedulers.contains(name) && !by_classes.contains(name) || takes_back.contains(name) {
                     continue;
                 }
@@ -77,10 +85,12 @@ fn main() {
             println!("cargo:warning=no clang that compiles for BPF: this program will hold no BPF objects")
         }
     }
-    for text in [&mut list, &mut fronts, &mut replays] {
+    for text in [&mut list, &mut fronts, &mut polices, &mut replays] {
         *text += "];\n";
     }
     list += &fronts;
+    list += &polices;
+    list += &format!("#[cfg(test)]\nstatic POLICING: &[&str] = &{policing:?};\n");
     list += &format!("pub(crate) static AT_HEAD: &[&str] = &{at_head:?};\n");
     let by_classes = names(&all, "QW_BY_CLASSES");
     list += &format!("pub(crate) static BY_CLASSES: &[&str] = &{by_classes:?};\n");

@@ -699,6 +699,7 @@ link's own rate, so that packets wait here.
 Examples:
   sudo queuewright attach eth0 titrate --rate 95mbit
   sudo queuewright attach eth0 titrate --rate 19mbit --ingress 95mbit
+  sudo queuewright attach eth0 cp-aqm --police 95mbit --ingress
   sudo queuewright attach eth0 codel --rate 20mbit --target 10ms --ecn
   sudo queuewright attach eth0 cp-aqm:rate=10mbit --limit 1000p
   sudo queuewright attach eth0 ./late.h:target=5ms --rate 95mbit
@@ -714,8 +715,11 @@ pub struct Attach {
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
     /// Manage what comes in, too, at this rate: 480mbit, or 480mbit:codel for another discipline
-    #[arg(long, value_name = "RATE[:NAME]")]
+    #[arg(long, value_name = "RATE[:NAME]", num_args = 0..=1, default_missing_value = "")]
     pub ingress: Option<String>,
+    /// Let no packet wait: drop or mark what is above this rate; with --ingress alone, of what comes in
+    #[arg(long, value_name = "RATE", conflicts_with_all = ["rate", "mq", "front"])]
+    pub police: Option<String>,
     /// What may wait: packets (1000p) or bytes (100kb) [default: 10000p]
     #[arg(long, value_name = "SIZE")]
     pub limit: Option<String>,

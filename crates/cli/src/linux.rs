@@ -130,8 +130,13 @@ pub fn with_unit(value: f64, unit: &str) -> String {
 }
 
 pub fn attach(a: &Attach) -> Result<(), Failure> {
-    let mut port = Port { mq: a.mq, front: a.front, split_gso: !a.no_split_gso, ..Port::default() };
-    for (name, value) in [("rate", &a.rate), ("limit", &a.limit), ("overhead", &a.overhead)] {
+    let police = a.police.is_some();
+    let mut port = Port { mq: a.mq, front: a.front, split_gso: !a.no_split_gso, police, ..Port::default() };
+    for (name, value) in [
+        ("rate", a.police.as_ref().map_or(&a.rate, |_| &a.police)),
+        ("limit", &a.limit),
+        ("overhead", &a.overhead),
+    ] {
         if let Some(value) = value {
             port_setting(&mut port, name, value)?;
         }
@@ -148,10 +153,18 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
         true => spec_of_own(&text, port.rate, own_info(&text, &port)?)?,
         false => spec(&text, port.rate)?,
     };
-    let mut plans = vec![linux::plan(&a.dev, &text, spec, port)?];
-    if let Some(asked) = &a.ingress {
-        plans.push(incoming(asked, &text, port, &a.dev)?);
-    }
+    let plans = match a.ingress.as_deref() {
+        // At the rate that was given, and nothing else.
+        Some("") if police => vec![linux::plan_ingress(&a.dev, &text, spec, port)?],
+        Some("") => {
+            return Err(Failure::Input("--ingress needs a rate, such as --ingress 480mbit".into()));
+        }
+        Some(asked) => {
+            let out = linux::plan(&a.dev, &text, spec, port)?;
+            vec![out, incoming(asked, &text, port, &a.dev)?]
+        }
+        None => vec![linux::plan(&a.dev, &text, spec, port)?],
+    };
     if a.dry_run {
         let steps: Vec<String> = plans.iter().flat_map(Plan::steps).collect();
         return crate::print(&(steps.join("\n") + "\n"));
@@ -164,7 +177,7 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
         });
         if let Err(e) = put {
             // Both directions or none.
-            if plan.record.ingress.is_some() {
+            if plans.len() > 1 && plan.record.ingress.is_some() {
                 linux::detach(&a.dev)?;
             }
             return Err(e);
@@ -215,6 +228,9 @@ fn is_compiled(name: &str) -> bool {
 /// What a file of a user's own declares, compiled for the host that this port needs. What root loads nobody else could have written.
 fn own_info(text: &str, port: &Port) -> Result<&'static Info, Failure> {
     let name = text.split(':').next().unwrap_or_default();
+    if port.police {
+        return Err(Failure::Input(format!("{name}: --police: a file of your own cannot police yet")));
+    }
     let wrong = |why: String| match why.starts_with(name) {
         true => Failure::Input(why),
         false => Failure::Input(format!("{name}: {why}")),
@@ -578,7 +594,8 @@ fn shown(s: &linux::Status) -> String {
         _ => String::new(),
     };
     let _ = writeln!(out, "  marked   {marks}{how}");
-    let _ = writeln!(out, "  waiting  {} packets, {} bytes", t.backlog_packets, t.backlog_bytes);
+    let waits = if s.police { "counted " } else { "waiting " };
+    let _ = writeln!(out, "  {waits} {} packets, {} bytes", t.backlog_packets, t.backlog_bytes);
     let _ = writeln!(
         out,
         "  sojourn  mean {:.3} ms, last {:.3} ms, 99 % below {:.3} ms",
@@ -586,7 +603,9 @@ fn shown(s: &linux::Status) -> String {
         ms(t.sojourn_ns),
         ms(t.sojourn_below_ns(0.99))
     );
-    if t.unseen > 0 {
+    if t.unseen > 0 && s.police {
+        let _ = writeln!(out, "  unseen   {} packets passed while another processor looked at one", t.unseen);
+    } else if t.unseen > 0 {
         let _ = writeln!(out, "  unseen   {} of the packets sent: when they left is estimated", t.unseen);
     }
     for (name, unit, value) in &s.variables {
@@ -693,7 +712,7 @@ fn parameters() -> Vec<(&'static str, bool)> {
         all.map(|p| (p.name, matches!(p.kind, queuewright_aqm::ParamKind::Flag))).collect();
     names.sort_unstable();
     names.dedup_by_key(|(name, _)| *name);
-    names.retain(|(name, _)| !["rate", "limit", "overhead", "ingress", "dry-run"].contains(name));
+    names.retain(|(name, _)| !["rate", "limit", "overhead", "ingress", "police", "dry-run"].contains(name));
     names
 }
 

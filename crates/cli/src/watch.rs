@@ -207,6 +207,7 @@ mod tests {
     fn status(sent: u64, drops: u64) -> Status {
         Status {
             ingress_of: None,
+            police: false,
             dev: "eth0".into(),
             there: true,
             missing: Vec::new(),

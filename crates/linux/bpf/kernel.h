@@ -28,7 +28,8 @@ enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2 };
 /* A packet as programs at tc's hooks see it. The kernel's promise to programs
  * (linux/bpf.h), so that the layout is fixed. */
 struct __sk_buff {
-	__u32 not_used_1[12];
+	__u32 len;
+	__u32 not_used_1[11];
 	__u32 cb[5]; /* the qdisc's own, of the packet */
 	__u32 hash;
 	__u32 tc_classid;

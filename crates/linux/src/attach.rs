@@ -21,6 +21,12 @@ fn check(port: &Port) -> Result<(), Error> {
     if port.front {
         front::check(port)?;
     }
+    if port.police && (port.mq || port.front) {
+        return Err(Error::Input("--police puts up no queue: it goes with neither --mq nor --front".into()));
+    }
+    if port.police && port.rate == 0 {
+        return Err(Error::Input("--police needs a rate, such as 95mbit".into()));
+    }
     if !(1..=1_000_000).contains(&port.limit_packets) {
         return Err(out_of_range("limit", format!("{}p", port.limit_packets), "1p to 1000000p"));
     }
@@ -59,6 +65,9 @@ pub struct Plan {
 /// If it cannot be done: no such device, something is attached, classes that could not be put back, a value that is
 /// not allowed.
 pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, Error> {
+    if port.police {
+        return plan_police(dev, text, spec, port, false);
+    }
     allow(&spec, &mut port)?;
     let (index, name) = device(dev)?;
     let dev = &*names::text_of(&name, index);
@@ -114,6 +123,9 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
 /// # Errors
 /// If it cannot be done: no such device, something is attached there, others look at what comes in, the kernel cannot.
 pub fn plan_ingress(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, Error> {
+    if port.police {
+        return plan_police(dev, text, spec, port, true);
+    }
     if port.mq || port.rate == 0 {
         return Err(Error::Input(
             "--ingress: what comes in needs a rate (--ingress 480mbit), and no --mq".into(),
@@ -141,6 +153,42 @@ pub fn plan_ingress(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result
         // It is made when it is needed.
         ..new_record(&ifb, 0, text, &spec, &port)
     };
+    Ok(Plan { record, spec, port })
+}
+
+/// The same of a policer, of what comes in or of what goes out.
+fn plan_police(dev: &str, text: &str, spec: Spec, mut port: Port, incoming: bool) -> Result<Plan, Error> {
+    allow(&spec, &mut port)?;
+    ingress::needs_tcx("--police")?;
+    let (index, name) = device(dev)?;
+    let dev = &*names::text_of(&name, index);
+    let known = if incoming { ingress_of(dev)? } else { record(dev) };
+    let there = known.as_ref().map_or(Ok(false), is_there)?;
+    if let Some(there) = known.as_ref().filter(|r| there && r.stage == Stage::Attached) {
+        let of = if incoming { " for what comes in" } else { "" };
+        return Err(Error::Input(format!(
+            "{} has {} already{of}: set {} changes it, detach takes it off",
+            names::quoted(dev),
+            there.text,
+            names::quoted(&there.dev)
+        )));
+    }
+    let had = known.map(|record| record.given_back()).unwrap_or_default();
+    let (mut of, mut gso_max_segs) = (None, None);
+    if incoming {
+        let gro = offload::gro_before(index, &port, had.1)?;
+        of = Some(Ingress { index, dev: dev.into(), gro });
+    } else {
+        gso_max_segs = offload::gso_before(index, &port, had.0)?;
+    }
+    let link = netlink::links()?.into_iter().find(|link| link.index == index);
+    let address = Some(link.ok_or_else(|| changed(dev))?.address);
+    let new = new_record(dev, index, text, &spec, &port);
+    let kind = record::POLICE.into();
+    let mut record = Record { kind, police: true, ingress: of, gso_max_segs, address, ..new };
+    if record.is_incoming() {
+        record.dev += record::INCOMING;
+    }
     Ok(Plan { record, spec, port })
 }
 
@@ -184,6 +232,7 @@ fn new_record(dev: &str, index: u32, text: &str, spec: &Spec, port: &Port) -> Re
         before: None,
         split_gso: port.split_gso,
         gso_max_segs: None,
+        police: false,
         ingress: None,
         ids: Vec::new(),
         agent: None,
@@ -238,17 +287,32 @@ impl Plan {
         // As tc is told it.
         let dev = self.record.name().map_or_else(|| names::quoted(dev), |name| names::shown(&name));
         let mut steps = vec![
-            if self.port.front { format!("load {text}") } else { format!("load {kind}: {text}") },
+            if self.port.front || self.port.police {
+                format!("load {text}")
+            } else {
+                format!("load {kind}: {text}")
+            },
             format!("pin its maps in {}", self.record.pins().display()),
         ];
         if self.port.front {
             steps.push("at the tracepoint qdisc_dequeue, the program that sees what leaves".into());
-        } else if self.spec.may_mark() && !system::sets_ce() {
+        } else if self.spec.may_mark() && !system::sets_ce() && !self.port.police {
             steps.push(format!("at {dev}'s tcx egress hook, the program that sets CE for it"));
         }
         if let Some(segments) = self.record.gso_max_segs {
             steps
                 .push(format!("ip link set dev {dev} gso_max_segs 1 (it has {segments}): packets are split"));
+        }
+        if self.port.police {
+            let (from, hook) = match &self.record.ingress {
+                Some(of) => (names::quoted(&of.dev), "ingress"),
+                None => (dev, "egress"),
+            };
+            if let Some(Ingress { gro: Some(_), .. }) = self.record.ingress {
+                steps.push(format!("ip link set dev {from} gro_max_size 1: packets are not put together"));
+            }
+            steps.push(format!("at {from}'s tcx {hook} hook, the program that polices"));
+            return steps;
         }
         let words = tc(&self.record, &self.port);
         steps.extend(words.iter().map(|words| format!("tc {}", words.replace("{dev}", &dev))));
@@ -294,6 +358,9 @@ pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
     let (alone, mut record) = begin(plan)?;
     // By its number each time: it may be renamed meanwhile.
     let put = || {
+        if record.police {
+            return Ok(());
+        }
         // Loading takes seconds, in which somebody else's tc may have made what could not be put back.
         if before::before(&record.device()?, record.index)? != record.before {
             return Err(changed(&record.dev));
@@ -310,9 +377,10 @@ pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
             ))),
         }
     };
-    let done = put().and_then(|()| match record.ingress {
-        Some(_) => ingress::connect(&mut record),
-        None => Ok(()),
+    let done = put().and_then(|()| match record {
+        Record { police: true, .. } => chain::attach_police(&mut record),
+        Record { ingress: Some(_), .. } => ingress::connect(&mut record),
+        _ => Ok(()),
     });
     let keep = || if record.classes.is_empty() { Ok(None) } else { record.serve() };
     let done = done.and_then(|()| keep());
@@ -354,6 +422,7 @@ fn begin(plan: &Plan) -> Result<(File, Record), Error> {
     // One that tc has taken off since, or of a device that is gone and had this name.
     let is_old = |r: &Record| match (&meant.ingress, &r.ingress) {
         (Some(meant), Some(of)) => of.index == meant.index,
+        (Some(_), None) | (None, Some(_)) if r.police || meant.police => false,
         _ => r.is_of(meant) || r.dev == meant.dev && r.name().is_none(),
     };
     records()?.iter().filter(|r| is_old(r)).for_each(forget);
@@ -364,9 +433,9 @@ fn begin(plan: &Plan) -> Result<(File, Record), Error> {
         )));
     }
     // Who sets CE is another program where the kernel has no function for it.
-    let companion = !meant.front && !system::sets_ce();
+    let companion = !meant.front && !meant.police && !system::sets_ce();
     let (mut object, mut record) = load(plan, companion)?;
-    if record.ingress.is_some() {
+    if record.ingress.is_some() && !record.police {
         ingress::make(&mut record)?;
     }
     // What is another's is neither written over nor forgotten.
@@ -424,7 +493,7 @@ fn undo(alone: &File, record: &Record) -> Result<(), Error> {
     let ours =
         || record.front || chain::pinned_id(record, "qdisc").is_some_and(|id| record.id("qdisc") == Some(id));
     // What was made for packets that come in goes as a whole.
-    if record.ingress.is_none() && is_there(record)? && ours() {
+    if record.ingress.is_none() && !record.police && is_there(record)? && ours() {
         put_back(alone, record)?;
     }
     forget(record);
@@ -470,7 +539,11 @@ fn load(plan: &Plan, companion: bool) -> Result<(Object, Record), Error> {
         false => record.slots * 2,
     };
     let settings = Settings::of(record.instances, slots, companion);
-    let host = if record.front { Host::Front } else { Host::Qdisc };
+    let host = match record {
+        Record { police: true, .. } => Host::Police,
+        Record { front: true, .. } => Host::Front,
+        _ => Host::Qdisc,
+    };
     let object = objects::load(spec.info, objects::open(spec.info, host, &record.kind, &settings)?)?;
     let wrong = |e: libbpf_rs::Error| Error::System(format!("{}: {e}", record.kind));
     let (params, port) = (Discipline::new(spec).params_bytes(), port.to_map().to_bytes());
@@ -484,8 +557,10 @@ fn load(plan: &Plan, companion: bool) -> Result<(Object, Record), Error> {
             record.ids.push((name.into(), map.info().map_err(wrong)?.info.id));
         }
     }
-    if record.front {
-        record.ids.push(("front".into(), front::program_id(&object)?));
+    for name in [front::PROGRAM, record::POLICE] {
+        if let Some(id) = objects::program_in(&object, name) {
+            record.ids.push((name.into(), id));
+        }
     }
     Ok((object, record))
 }
@@ -531,6 +606,11 @@ fn pin(plan: &Plan, companion: bool, object: &mut Object, record: &mut Record) -
     }
     if record.front {
         front::install(object, record)?;
+    }
+    if record.police {
+        for mut program in object.progs_mut() {
+            program.pin(record.pin(record::POLICE)).map_err(wrong)?;
+        }
     }
     Ok(())
 }
@@ -583,7 +663,12 @@ fn take_off(alone: &File, mut record: Record, dev: &str) -> Result<(Record, Stri
     drop(record.write());
     let mut back = "the kernel's own choice".to_string();
     // The device may be gone, or somebody may have put another qdisc there: then that stays.
-    if let Some(of) = &record.ingress {
+    if record.police {
+        back = match &record.ingress {
+            Some(of) => format!("what comes in on {} is not policed any more", names::quoted(&of.called())),
+            None => "not policed any more".into(),
+        };
+    } else if let Some(of) = &record.ingress {
         back = format!("what comes in on {} does not wait any more", names::quoted(&of.called()));
     } else if there {
         let same = put_back(alone, &record).inspect_err(|_| {

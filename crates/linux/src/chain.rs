@@ -4,7 +4,7 @@ use crate::namespaces::Elsewhere;
 use crate::netlink::{self, Entry, number};
 use crate::objects::{self, Hook};
 use crate::port::{Port, port_map};
-use crate::record::{COMPANION, COMPANION_LINK, REDIRECT, REDIRECT_LINK, Record};
+use crate::record::{COMPANION, COMPANION_LINK, POLICE, POLICE_LINK, REDIRECT, REDIRECT_LINK, Record};
 use crate::{Error, front, names, offload, shares, system};
 use libbpf_rs::query::{LinkTypeInfo, MapInfoIter};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Program};
@@ -24,8 +24,8 @@ const ETH_P_ALL: u16 = 3;
 pub(crate) fn pinned_id(record: &Record, name: &str) -> Option<u32> {
     let pin = record.pin(name);
     match name {
-        "front" | REDIRECT => objects::program_id(&pin),
-        COMPANION_LINK | REDIRECT_LINK => Link::open(pin).ok()?.info().ok().map(|link| link.id),
+        "front" | REDIRECT | POLICE => objects::program_id(&pin),
+        COMPANION_LINK | REDIRECT_LINK | POLICE_LINK => Link::open(pin).ok()?.info().ok().map(|link| link.id),
         _ => MapHandle::from_pinned_path(&pin).and_then(|map| map.info()).ok().map(|map| map.info.id),
     }
 }
@@ -34,7 +34,8 @@ pub(crate) fn pinned_id(record: &Record, name: &str) -> Option<u32> {
 /// and share the BPF file system and the network namespace.
 pub(crate) fn is_anothers(record: &Record) -> bool {
     // A place at a hook is made anew where it is mended, before the record says so.
-    let mut lasting = record.ids.iter().filter(|(name, _)| name != COMPANION_LINK && name != REDIRECT_LINK);
+    let places = [COMPANION_LINK, REDIRECT_LINK, POLICE_LINK];
+    let mut lasting = record.ids.iter().filter(|(name, _)| !places.contains(&name.as_str()));
     lasting.any(|(name, id)| pinned_id(record, name).is_some_and(|found| found != *id))
 }
 
@@ -62,6 +63,11 @@ pub(crate) fn root_among(record: &Record, shown: &[Entry]) -> bool {
         return false;
     }
     match record {
+        // There is no qdisc of ours, and what else is missing can be put back.
+        Record { police: true, .. } => {
+            record.name().is_some()
+                && pinned_id(record, POLICE).is_some_and(|id| record.id(POLICE) == Some(id))
+        }
         Record { front: true, .. } => front::is_among(shown) && !is_of_another(record, shown),
         // Before the others are below it, too.
         Record { instances: 2.., .. } => {
@@ -109,19 +115,26 @@ pub(crate) fn missing_of(
         return Ok(out);
     }
     if !there {
-        let kind = if record.instances > 1 { "mq" } else { &record.kind };
-        out.push(format!("the root qdisc {kind}"));
+        out.push(match record {
+            Record { police: true, .. } => "the program that polices".into(),
+            Record { instances: 2.., .. } => "the root qdisc mq".into(),
+            Record { kind, .. } => format!("the root qdisc {kind}"),
+        });
         return Ok(out);
     }
     for (name, id) in &record.ids {
         let found = match name.as_str() {
             COMPANION_LINK => companion_of(record),
             REDIRECT_LINK => redirect_of(record),
+            POLICE_LINK => policed_at(record),
             name => pinned_id(record, name),
         };
         if found != Some(*id) {
             out.push(match name.as_str() {
                 COMPANION_LINK => "the program in front of it, which sets CE".into(),
+                POLICE_LINK => {
+                    format!("the program at its tcx {} hook, which polices", hook_of(record).name())
+                }
                 REDIRECT_LINK => match record.ingress.as_ref().map(|of| (of.name(), &of.dev)) {
                     Some((Some(dev), _)) => {
                         format!("the program at {}'s ingress, which hands it packets", names::quoted(&dev))
@@ -243,6 +256,16 @@ pub(crate) fn attach_redirect(record: &mut Record) -> Result<(), Error> {
     attach_at(record, REDIRECT, REDIRECT_LINK, index, Hook::Ingress)
 }
 
+/// Puts the program that polices at its device, if it is not there. The record has its number then.
+pub(crate) fn attach_police(record: &mut Record) -> Result<(), Error> {
+    attach_at(record, POLICE, POLICE_LINK, record.index, hook_of(record))
+}
+
+/// Where it polices.
+fn hook_of(record: &Record) -> Hook {
+    if record.is_incoming() { Hook::Ingress } else { Hook::Egress }
+}
+
 fn attach_at(record: &mut Record, program: &str, link: &str, index: u32, hook: Hook) -> Result<(), Error> {
     let (program, pin) = (record.pin(program), record.pin(link));
     let dev = names::name_of(index).map_or_else(|| format!("device {index}"), |name| names::shown(&name));
@@ -266,6 +289,11 @@ fn companion_of(record: &Record) -> Option<u32> {
 /// The place of the program that hands it packets, if it is at the device that they come in on.
 fn redirect_of(record: &Record) -> Option<u32> {
     placed_at(record, REDIRECT_LINK, record.ingress.as_ref()?.index)
+}
+
+/// The place of the program that polices.
+fn policed_at(record: &Record) -> Option<u32> {
+    placed_at(record, POLICE_LINK, record.index)
 }
 
 fn placed_at(record: &Record, pin: &str, index: u32) -> Option<u32> {
@@ -294,7 +322,13 @@ pub(crate) fn mend(alone: &File, record: &Record) -> Result<(), Error> {
         attach_companion(&mut record)?;
         record.write()?;
     }
-    if record.ingress.is_some() && redirect_of(&record) != record.id(REDIRECT_LINK) {
+    if record.police {
+        if policed_at(&record) != record.id(POLICE_LINK) {
+            record.remove_pin(POLICE_LINK);
+            attach_police(&mut record)?;
+            record.write()?;
+        }
+    } else if record.ingress.is_some() && redirect_of(&record) != record.id(REDIRECT_LINK) {
         record.remove_pin(REDIRECT_LINK);
         attach_redirect(&mut record)?;
         record.write()?;

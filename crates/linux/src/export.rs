@@ -337,6 +337,8 @@ mod tests {
         sojourns[20] = 7; // 1 to 2 ms
         sojourns[36] = 1; // a minute
         Status {
+            ingress_of: None,
+            police: false,
             dev: "eth0".into(),
             there: true,
             missing: Vec::new(),

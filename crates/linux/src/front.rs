@@ -11,8 +11,9 @@ use crate::record::Record;
 use crate::{Error, system};
 use libbpf_rs::Object;
 use queuewright_aqm::FRAME_BYTES;
-use std::os::fd::AsFd;
 
+/// The program that tc takes, and its pin.
+pub(crate) const PROGRAM: &str = "front";
 /// What tc shows at the root.
 pub(crate) const KIND: &str = "htb";
 /// The filter's; nothing goes before it.
@@ -133,13 +134,6 @@ pub(crate) fn install(object: &mut Object, record: &Record) -> Result<(), Error>
         program.pin(record.pin("front")).map_err(wrong)?;
     }
     Ok(())
-}
-
-/// The kernel's number of the program that tc takes.
-pub(crate) fn program_id(object: &Object) -> Result<u32, Error> {
-    let front = object.progs().find(|p| p.name() == "front");
-    let found = front.and_then(|p| objects::number_of(p.as_fd()));
-    found.ok_or_else(|| Error::System("the program front has no number".into()))
 }
 
 /// Is our htb the root of a device?

@@ -1,14 +1,16 @@
-//! The two programs of a discipline, and the objects of them that this program carries, one a discipline.
+//! The programs of a discipline, and the objects of them that this program carries, one a discipline.
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
-/// Which of the two programs of a discipline.
+/// Which of the programs of a discipline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Host {
     /// A qdisc of its own.
     Qdisc,
     /// The classifier of htb.
     Front,
+    /// A policer: no packet waits.
+    Police,
 }
 
 impl Host {
@@ -16,6 +18,7 @@ impl Host {
         match self {
             Host::Qdisc => OBJECTS,
             Host::Front => FRONTS,
+            Host::Police => POLICES,
         }
     }
 
@@ -24,6 +27,7 @@ impl Host {
         match self {
             Host::Qdisc => (6, 16),
             Host::Front => (6, 4),
+            Host::Police => (6, 6),
         }
     }
 
@@ -42,4 +46,21 @@ impl Host {
 /// Names of the disciplines that can be attached.
 pub fn names() -> Vec<String> {
     Host::Qdisc.names()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One list is the programs', the other the simulator's.
+    #[test]
+    fn who_polices_in_the_simulator_does_so_here() {
+        let registry = queuewright_aqm::registry().iter().filter(|info| info.polices).map(|info| info.name);
+        let mut there: Vec<String> = registry.map(|name| name.replace('-', "_")).collect();
+        let mut here: Vec<String> = POLICING.iter().map(|name| (*name).to_string()).collect();
+        there.sort();
+        here.sort();
+        assert_eq!(there, here);
+        assert!(POLICES.is_empty() || POLICES.len() == here.len());
+    }
 }

@@ -1,7 +1,7 @@
 //! What comes in on a device: a program at its tcx ingress hook hands it to a device made for that (an IFB, intermediate functional
 //! block device), where a discipline manages it as it does what goes out of any other.
 
-use crate::hosts::INGRESS;
+use crate::hosts::{Host, INGRESS};
 use crate::netlink::{self, Link};
 use crate::offload::Gro;
 use crate::port::Port;
@@ -56,14 +56,7 @@ pub(crate) fn name_for(dev: &str, index: u32) -> String {
 /// # Errors
 /// What stands in the way.
 pub(crate) fn check(dev: &str, index: u32, ifb: &str) -> Result<(), Error> {
-    let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
-    let has = |function: &[u8]| types.windows(function.len()).any(|w| w == function);
-    if !has(b"\0tcx_link_attach\0") {
-        return Err(Error::Input(format!(
-            "--ingress needs Linux 6.6 or newer, with CONFIG_NET_XGRESS; this is {}",
-            system::kernel()
-        )));
-    }
+    needs_tcx("--ingress")?;
     for parent in PARENTS {
         if !netlink::filters(index, parent)?.is_empty() {
             return Err(Error::Input(format!(
@@ -94,6 +87,20 @@ pub(crate) fn overhead(index: u32, port: &Port) -> Result<i32, Error> {
         false if port.front => (port.overhead - HEADER).max(0),
         false => (port.overhead - HEADER).max(-64),
     })
+}
+
+/// Hooks at which a program meets packets that come in, without tc's own at them.
+pub(crate) fn needs_tcx(option: &str) -> Result<(), Error> {
+    let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
+    let function = b"\0tcx_link_attach\0";
+    match types.windows(function.len()).any(|w| w == function) {
+        true => Ok(()),
+        false => Err(Error::Input(format!(
+            "{option} needs Linux {} or newer, with CONFIG_NET_XGRESS; this is {}",
+            Host::Police.first_linux(),
+            system::kernel()
+        ))),
+    }
 }
 
 fn is_made_here(link: &Link) -> bool {

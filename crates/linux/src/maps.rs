@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn every_field_is_where_the_programs_have_it() {
         let of = |host| opened(host).into_iter().map(move |(name, object)| (host, name, object));
-        let all: Vec<_> = [Host::Qdisc, Host::Front].into_iter().flat_map(of).collect();
+        let all: Vec<_> = [Host::Qdisc, Host::Front, Host::Police].into_iter().flat_map(of).collect();
         if all.is_empty() {
             let what = "the layout of what the programs share";
             return left_out(what, Lack::Setup, &"built without a clang that has BPF");

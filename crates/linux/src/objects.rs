@@ -56,6 +56,7 @@ fn brought(info: &Info, host: Host) -> Result<&'static [u8], Error> {
         false => {
             let what = match host {
                 Host::Qdisc => "attached yet",
+                Host::Police => "attached with --police, as it looks at packets that have waited",
                 Host::Front => {
                     "put in front of htb, which would have to serve its queues in its order, or to give back what waits"
                 }
@@ -284,6 +285,11 @@ pub(crate) fn attach_tcx(program: BorrowedFd<'_>, index: i32, hook: Hook, pin: &
 /// The kernel's number of a pinned program.
 pub(crate) fn program_id(pin: &Path) -> Option<u32> {
     number_of(Program::fd_from_pinned_path(pin).ok()?.as_fd())
+}
+
+/// The kernel's number of a program of a loaded object, if that has it.
+pub(crate) fn program_in(object: &Object, name: &str) -> Option<u32> {
+    number_of(object.progs().find(|p| p.name() == name)?.as_fd())
 }
 
 /// The kernel's number of a program.

@@ -28,6 +28,7 @@ impl Host {
         match self {
             Host::Qdisc => "host/qdisc.bpf.c",
             Host::Front => "host/front.bpf.c",
+            Host::Police => "host/police.bpf.c",
         }
     }
 }
@@ -132,6 +133,7 @@ pub(crate) fn object(info: &Info, host: Host) -> Option<Result<&'static [u8], Er
             Host::Front => wrong(
                 "it was compiled for BPF qdiscs, and not for the front of htb: compile it again, here or with --front",
             ),
+            Host::Police => wrong("a file of your own cannot police yet"),
         },
     }
 }

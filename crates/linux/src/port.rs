@@ -31,6 +31,8 @@ pub struct Port {
     /// Packets that segmentation offload puts together are split where one would take more than 1 ms at the rate
     /// ([`SPLIT_BELOW`](crate::SPLIT_BELOW)).
     pub split_gso: bool,
+    /// No packet waits: those that are let in go on at once, and the queue is only counted.
+    pub police: bool,
     /// In front of htb, also where the kernel has BPF qdiscs; on others there is no other way.
     pub front: bool,
 }
@@ -45,6 +47,7 @@ impl Default for Port {
             overhead: 0,
             mq: false,
             split_gso: true,
+            police: false,
             front: false,
         }
     }
@@ -53,6 +56,9 @@ impl Default for Port {
 impl Port {
     /// The program that holds a discipline here.
     pub fn host(&self) -> Host {
+        if self.police {
+            return Host::Police;
+        }
         if self.front || system::has_bpf_qdiscs() == Some(false) { Host::Front } else { Host::Qdisc }
     }
 
@@ -64,12 +70,14 @@ impl Port {
             overhead: map.overhead,
             mq: record.instances > 1,
             split_gso: record.split_gso,
+            police: record.police,
             front: record.front,
         }
     }
 
     pub(crate) fn to_map(self) -> PortMap {
-        let Port { rate, limit_packets, limit_bytes, overhead, mq: _, split_gso: _, front: _ } = self;
+        let Port { rate, limit_packets, limit_bytes, overhead, mq: _, split_gso: _, police: _, front: _ } =
+            self;
         PortMap { rate: rate / 8, limit_packets, limit_bytes, overhead, ..PortMap::default() }
     }
 }

@@ -36,10 +36,15 @@ pub(crate) const COMPANION_LINK: &str = "companion_link";
 /// Pins of the program that hands a device's incoming packets to its IFB, and of its place at that device.
 pub(crate) const REDIRECT: &str = "redirect";
 pub(crate) const REDIRECT_LINK: &str = "redirect_link";
+/// Pins of the program that polices, and of its place at the device.
+pub(crate) const POLICE: &str = "police";
+pub(crate) const POLICE_LINK: &str = "police_link";
+/// Behind a device's name: what is attached to the packets that come in on it.
+pub(crate) const INCOMING: &str = ":ingress";
 /// Pin of what a file of a user's own declares.
 pub(crate) const OWN: &str = "own";
 /// All that is ever pinned for a device.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 15] = [
     "params",
     "state",
     "port",
@@ -53,6 +58,8 @@ const NAMES: [&str; 13] = [
     COMPANION_LINK,
     REDIRECT,
     REDIRECT_LINK,
+    POLICE,
+    POLICE_LINK,
 ];
 
 /// An attached qdisc.
@@ -92,7 +99,10 @@ pub struct Record {
     /// What `gso_max_segs` of the device was before it was set for that; None: it is as it was.
     #[serde(default)]
     pub gso_max_segs: Option<u32>,
-    /// Its device was made for what comes in on another.
+    /// The discipline polices: no packet waits.
+    #[serde(default)]
+    pub police: bool,
+    /// What comes in is managed: on a device made for that, or, where it polices, on this very one.
     #[serde(default)]
     pub ingress: Option<Ingress>,
     /// The kernel's numbers of what is pinned, by name.
@@ -186,6 +196,11 @@ impl Record {
                 self.index
             ))
         })
+    }
+
+    /// Does it have packets at the device itself as they come in?
+    pub(crate) fn is_incoming(&self) -> bool {
+        self.police && self.ingress.is_some()
     }
 
     /// The same device?
@@ -314,7 +329,8 @@ impl Record {
 
     /// Devices of different network namespaces may share a number. The BPF file system takes no dots.
     fn key(&self) -> String {
-        format!("{}:{}", self.namespace, self.index)
+        let incoming = if self.is_incoming() { INCOMING } else { "" };
+        format!("{}:{}{incoming}", self.namespace, self.index)
     }
 }
 
@@ -468,8 +484,11 @@ pub fn record(dev: &str) -> Option<Record> {
 
 fn record_of(dev: &str) -> Result<Option<Record>, Error> {
     let all = records()?;
+    if let Some(of) = dev.strip_suffix(INCOMING) {
+        return ingress_of(of);
+    }
     let found = match names::index(dev) {
-        Some(index) => all.iter().find(|r| r.index == index),
+        Some(index) => all.iter().find(|r| r.index == index && !r.is_incoming()),
         None => None,
     };
     Ok(found.or_else(|| all.iter().find(|r| r.dev == dev && r.name().is_none())).cloned())
@@ -547,7 +566,8 @@ fn here() -> Result<Vec<(String, Record)>, Error> {
         .map(|mut record| {
             let now = names::name_of(record.index).map(|name| names::text_of(&name, record.index));
             let had = record.dev.clone();
-            record.dev = now.unwrap_or(record.dev);
+            let incoming = if record.is_incoming() { INCOMING } else { "" };
+            record.dev = now.map(|now| now + incoming).unwrap_or(record.dev);
             (had, record)
         })
         .collect();
@@ -608,12 +628,13 @@ pub(crate) fn is_given(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let key = [".json", ".new"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let key = key.strip_suffix(INCOMING).unwrap_or(key);
     key.split_once(':').is_some_and(|(namespace, index)| is_number(namespace) && is_number(index))
 }
 
 /// Namespace and device of a key.
 pub(crate) fn numbers(key: &str) -> Option<(u64, u32)> {
-    let (namespace, index) = key.split_once(':')?;
+    let (namespace, index) = key.strip_suffix(INCOMING).unwrap_or(key).split_once(':')?;
     Some((namespace.parse().ok()?, index.parse().ok()?))
 }
 

@@ -19,6 +19,8 @@ pub struct Status {
     pub dev: String,
     /// The device on which the packets come in that this one was made for; None: it manages its own.
     pub ingress_of: Option<String>,
+    /// It polices: no packet waits, and its queue is only counted.
+    pub police: bool,
     /// Is it there still? False: somebody else's tc has taken it off, or the device has gone, and the rest is as it was then.
     pub there: bool,
     /// What is not there of it, in words; none: it is whole.
@@ -158,6 +160,7 @@ fn counted(record: &Record) -> Result<Status, Error> {
     };
     Ok(Status {
         dev: record.dev.clone(),
+        police: record.police,
         ingress_of: record.ingress.as_ref().map(Ingress::called),
         there: true,
         missing: Vec::new(),

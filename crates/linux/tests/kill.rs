@@ -44,6 +44,7 @@ const ATTACH: &str = "attach lo codel 80000000";
 const ATTACH_CLASSES: &str = "attach-front lo santa 80000000";
 const ATTACH_PILOT: &str = "attach lo queuepilot 80000000";
 const ATTACH_INCOMING: &str = "attach-incoming lo codel 80000000";
+const ATTACH_POLICE: &str = "attach-police lo titrate 80000000";
 const ATTACH_QUEUES: &str = "attach-mq m0 codel";
 
 fn all() {
@@ -56,10 +57,12 @@ fn all() {
     killed("set", Some(ATTACH), "set lo 16000000", "lo");
     killed("detach", Some(ATTACH), "detach lo", "lo");
     killed("agent", Some(ATTACH_PILOT), "agent lo", "lo");
-    killed_incoming("attach", None, ATTACH_INCOMING);
+    killed_incoming("attach", None, ATTACH_INCOMING, "ifb-lo");
     // 64 KiB take more than a millisecond no more.
-    killed_incoming("set", Some(ATTACH_INCOMING), "set ifb-lo 600000000");
-    killed_incoming("detach", Some(ATTACH_INCOMING), "detach lo");
+    killed_incoming("set", Some(ATTACH_INCOMING), "set ifb-lo 600000000", "ifb-lo");
+    killed_incoming("detach", Some(ATTACH_INCOMING), "detach lo", "ifb-lo");
+    killed_incoming("attach --police", None, ATTACH_POLICE, "lo:ingress");
+    killed_incoming("detach --police", Some(ATTACH_POLICE), "detach lo", "lo:ingress");
     if linux::has_bpf_qdiscs() == Some(true) {
         said("ip", "link add m0 numtxqueues 2 type veth peer name m1");
         killed("attach --mq", None, ATTACH_QUEUES, "m0");
@@ -226,9 +229,11 @@ fn killed(name: &str, first: Option<&str>, words: &str, dev: &str) {
 }
 
 /// The same of what comes in on `lo`.
-fn killed_incoming(name: &str, first: Option<&str>, words: &str) {
-    let next =
-        ["detach lo", "repair", ATTACH_INCOMING, "set ifb-lo 24000000", "status ifb-lo", "detach ifb-lo"];
+fn killed_incoming(name: &str, first: Option<&str>, words: &str, dev: &str) {
+    let [set, status, detach] =
+        ["set DEV 24000000", "status DEV", "detach DEV"].map(|words| words.replace("DEV", dev));
+    let again = first.unwrap_or(words);
+    let next = ["detach lo", "repair", again, &*set, &*status, &*detach];
     let before = holds();
     for at in 0.. {
         let after = next[at % next.len()];

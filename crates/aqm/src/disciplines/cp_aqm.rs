@@ -75,5 +75,6 @@ pub(super) const INFO: Info = Info {
         Probe { name: "link_rate", unit: "bit/s" },
         Probe { name: "qmax", unit: "bytes" },
     ],
+    polices: true,
     ..Info::PLAIN
 };

@@ -14,8 +14,8 @@ use std::sync::{Mutex, PoisonError};
 /// Says to a copy of this program which command it is.
 const WORDS: &str = "QUEUEWRIGHT_TEST_COMMAND";
 
-/// A process that is one command: `attach DEV NAME RATE`, `attach-front` and `attach-incoming` the same, `attach-mq DEV NAME`, `set DEV RATE`,
-/// `status DEV`, `detach DEV`, `repair`, `keep DEV`, `agent DEV`: an agent for one step.
+/// A process that is one command: `attach DEV NAME RATE`, `attach-front`, `attach-incoming` and `attach-police` (of what comes in) the
+/// same, `attach-mq DEV NAME`, `set DEV RATE`, `status DEV`, `detach DEV`, `repair`, `keep DEV`, `agent DEV`: an agent for one step.
 pub fn process(words: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("it runs"));
     command.env(WORDS, words);
@@ -52,6 +52,10 @@ pub fn run(words: &str) -> Result<(), linux::Error> {
         }
         ["attach-incoming", dev, name, rate] => {
             let port = linux::Port { rate: number(rate), limit_packets: 100, ..linux::Port::default() };
+            linux::attach(&linux::plan_ingress(dev, name, spec(name), port)?).map(drop)
+        }
+        ["attach-police", dev, name, rate] => {
+            let port = linux::Port { rate: number(rate), police: true, ..linux::Port::default() };
             linux::attach(&linux::plan_ingress(dev, name, spec(name), port)?).map(drop)
         }
         ["attach-mq", dev, name] => {
