@@ -105,6 +105,9 @@ fn waits(all: &[Of<'_>], best: usize, place: &str) -> String {
     let mean = |of: &Of<'_>| ms(of.wait.mean());
     let equal = |of: &&Of<'_>| of.label != first.label && !of.wait.differs(&first.wait);
     let equals: Vec<&str> = all.iter().filter(equal).map(|of| of.label).collect();
+    if mean(first) == mean(worst) {
+        return format!("{} wait alike, {} on average.", begin(place, "packets"), mean(first));
+    }
     if equals.len() == all.len() - 1 {
         return format!(
             "{} wait {} on average with {} to {} with {}: these seeds do not tell them apart.",
@@ -136,14 +139,17 @@ fn uses(all: &[Of<'_>], best: usize, place: &str) -> String {
     let (low, high) = (least(all, |of| of.used.mean()), least(all, |of| -of.used.mean()));
     let percent = |i: usize| format!("{:.1} %", 100.0 * all[i].used.mean());
     if all[high].used.mean() - all[low].used.mean() <= ALIKE {
-        return format!("{} use the link alike, {} to {}.", begin(place, "all"), percent(low), percent(high));
+        return format!(
+            "{} use the link alike, {}.",
+            begin(place, "all"),
+            between(percent(low), percent(high))
+        );
     }
     if !all[high].used.differs(&all[low].used) {
         return format!(
-            "{} use {} to {} of the link: these seeds do not tell them apart.",
+            "{} use {} of the link: these seeds do not tell them apart.",
             begin(place, "all"),
-            percent(low),
-            percent(high)
+            between(percent(low), percent(high))
         );
     }
     let mut out = format!("{place}{} uses most of the link, {}", all[high].label, percent(high));
@@ -155,6 +161,11 @@ fn uses(all: &[Of<'_>], best: usize, place: &str) -> String {
         out += &format!("; {} least, {}", all[low].label, percent(low));
     }
     out + "."
+}
+
+/// A range, of which the ends may be the same as they are shown.
+fn between(low: String, high: String) -> String {
+    if low == high { low } else { format!("{low} to {high}") }
 }
 
 fn group<'a>(run: &'a Run, name: &str) -> Option<&'a Group> {
@@ -495,7 +506,7 @@ mod tests {
         assert_eq!(
             one[1..],
             [
-                "All use the link alike, 90.0 % to 90.0 %.",
+                "All use the link alike, 90.0 %.",
                 "That is one seed: nobody can say how much of it is chance. `--seeds 1..5` would tell."
             ]
         );
