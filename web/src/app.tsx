@@ -41,7 +41,9 @@ export function App({ model }: { model: Model }) {
         To the picture
       </a>
       <Head what="Every packet of a simulated link, as the program has it." theme={of} turn={turn} />
-      <Message text={model.error} wrong />
+      <div class="stays">
+        <Message text={model.error} wrong />
+      </div>
       <Message text={model.notice} />
       <div class="columns">
         <div class="side">

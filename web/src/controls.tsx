@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { Model } from "./model.ts";
 import type { Knob } from "./simulator.ts";
-import { plain, shownValue } from "./words.ts";
+import { figures, holds, plain, shownValue } from "./words.ts";
 
 export function Controls({ model }: { model: Model }) {
   const shown = model.shown();
@@ -12,7 +12,7 @@ export function Controls({ model }: { model: Model }) {
     <section aria-label="What you can change">
       <h2>Change it</h2>
       <p class="hint">
-        What has a ● changes from the moment shown on. All else changes from the start: the whole run is made again, with the same seed.
+        What has a ● changes from the moment shown on, and shows what holds now. All else changes from the start: the whole run is made again, with the same seed.
         The run before stays as a grey line.
       </p>
       <button type="button" disabled={!model.canUndo()} onClick={() => void model.undo()}>
@@ -61,12 +61,15 @@ function Parameters({ model, discipline }: { model: Model; discipline: number })
 
 function Slider({ knob, model }: { knob: Knob; model: Model }) {
   const [at, set] = useState<number | undefined>(undefined);
-  const place = at ?? knob.now;
+  // What holds at the moment shown.
+  const now = holds(knob.over_time, model.t)?.[1] ?? knob.now;
+  const place = at ?? now;
   const done = (index: number): void => {
     set(undefined);
     const value = knob.values[index];
-    if (value !== undefined && index !== knob.now) void model.change(knob.path, value);
+    if (value !== undefined && index !== now) void model.change(knob.path, value);
   };
+  const id = `why-${knob.path}`;
   const title = (
     <span class="knob-name" title={plain(knob.about)}>
       {knob.name}
@@ -77,11 +80,26 @@ function Slider({ knob, model }: { knob: Knob; model: Model }) {
       )}
     </span>
   );
+  if (knob.fixed !== null) {
+    return (
+      <>
+        <label class="knob">
+          {title}
+          <select data-path={knob.path} disabled aria-describedby={id}>
+            <option>{knob.values.length > 0 ? shownValue(knob.values[knob.now]) : (holds(model.told?.ports[0]?.rates ?? [], model.t)?.[2] ?? "")}</option>
+          </select>
+        </label>
+        <p class="hint" id={id}>
+          {knob.fixed}
+        </p>
+      </>
+    );
+  }
   if (!knob.ordered) {
     return (
       <label class="knob">
         {title}
-        <select data-path={knob.path} value={String(knob.now)} onChange={(e) => done(Number(e.currentTarget.value))}>
+        <select data-path={knob.path} value={String(now)} onChange={(e) => done(Number(e.currentTarget.value))}>
           {knob.values.map((value, i) => (
             <option key={i} value={String(i)}>
               {shownValue(value)}
@@ -91,7 +109,10 @@ function Slider({ knob, model }: { knob: Knob; model: Model }) {
       </label>
     );
   }
+  // Of parameters a move is the last word; of a link's rate the schedule's next step is.
+  const next = knob.path === "link.rate" ? knob.over_time.find(([from]) => from > model.t) : undefined;
   return (
+    <>
     <label class="knob">
       {title}
       <output>{shownValue(knob.values[place])}</output>
@@ -103,9 +124,16 @@ function Slider({ knob, model }: { knob: Knob; model: Model }) {
         step={1}
         value={place}
         aria-valuetext={shownValue(knob.values[place])}
+        aria-describedby={next && id}
         onInput={(e) => set(Number(e.currentTarget.value))}
         onChange={(e) => done(Number(e.currentTarget.value))}
       />
     </label>
+    {next && (
+      <p class="hint" id={id}>
+        This rate holds until {figures(next[0] / 1e9)} s. Then it is {shownValue(knob.values[next[1]])}.
+      </p>
+    )}
+    </>
   );
 }

@@ -38,6 +38,8 @@ export class Model {
   /** What is wrong, or what was done, in one line. */
   error = "";
   notice = "";
+  /** What is wrong with the text that was to be run. */
+  wrongText = "";
   /** The moment that is shown, ns. */
   t = 0;
   playing = false;
@@ -107,6 +109,8 @@ export class Model {
       shown?: number[] | undefined;
       speed?: number;
       story?: Story;
+      /** The reader has written it. */
+      written?: boolean;
     } = {},
   ): Promise<boolean> {
     const asked = ++this.#asked;
@@ -126,7 +130,7 @@ export class Model {
       this.#show(told, shown.length ? shown : [0], false);
       return true;
     } catch (e) {
-      if (asked === this.#asked) this.error = words(e);
+      if (asked === this.#asked) this[how.written ? "wrongText" : "error"] = words(e);
       this.changed();
       return false;
     }
@@ -143,6 +147,7 @@ export class Model {
       if (asked !== this.#asked) return;
       this.#past.push(told.toml);
       this.changedAt = next.from_ns;
+      steady(next, told);
       this.#show(next, this.shown(), true);
     } catch (e) {
       this.error = words(e);
@@ -162,6 +167,7 @@ export class Model {
     const told = await this.#desk.json<Told>({ do: "load", text, name: "scenario.toml" });
     if (asked !== this.#asked) return;
     this.changedAt = this.canUndo() ? 0 : undefined;
+    steady(told, this.told);
     this.#show(told, this.shown(), true);
   }
 
@@ -181,7 +187,7 @@ export class Model {
   }
 
   #show(told: Told, shown: number[], keep: boolean): void {
-    this.error = "";
+    this.error = this.wrongText = "";
     this.told = told;
     if (!keep) this.changedAt = undefined;
     while (this.lanes.length > shown.length) this.lanes.pop()?.end();
@@ -297,6 +303,19 @@ export class Model {
     } catch {
       // Another scenario has been loaded meanwhile.
     }
+  }
+}
+
+/** Sliders keep the values that they had: others would move them under the reader's hand. */
+function steady(next: Told, before: Told | undefined): void {
+  for (const knob of next.knobs) {
+    const was = before?.knobs.find((old) => old.path === knob.path && old.about === knob.about);
+    if (!was || !knob.ordered) continue;
+    const place = (i: number): number => was.values.indexOf(knob.values[i] ?? null);
+    const now = place(knob.now);
+    const over_time = knob.over_time.map(([from, i]): [number, number] => [from, place(i)]);
+    if (now < 0 || over_time.some(([, i]) => i < 0)) continue;
+    Object.assign(knob, { values: was.values, now, over_time });
   }
 }
 

@@ -4,12 +4,13 @@ import { useState } from "preact/hooks";
 import { longest } from "./lane.ts";
 import type { Model } from "./model.ts";
 import { theme } from "./theme.ts";
+import { fileName, holds, seconds } from "./words.ts";
 
 export function Share({ model }: { model: Model }) {
   const { told } = model;
   const [said, say] = useState("");
   if (!told) return null;
-  const name = `${(told.name ?? "scenario").replace(/[^a-z0-9-]+/gi, "-")}.toml`;
+  const name = fileName(told.name);
   const save = (): void => saved(name, told.toml, "application/toml");
   const copy = async (): Promise<void> => {
     const link = await model.link();
@@ -25,7 +26,10 @@ export function Share({ model }: { model: Model }) {
       say("The link stands in the address bar.");
     }
   };
-  const rate = told.ports[0]?.rate;
+  const rates = told.ports[0]?.rates ?? [];
+  const [, bps = 0, rate = ""] = holds(rates, model.t) ?? [];
+  // What is attached has one rate.
+  const when = rates.length > 1 ? `, with the rate at ${seconds(model.t)} s` : "";
   return (
     <section aria-label="Take it with you">
       <h2>Take it with you</h2>
@@ -52,8 +56,8 @@ export function Share({ model }: { model: Model }) {
         <dt>On a real kernel, in a virtual machine</dt>
         <Command text={`queuewright run ${name} --engine linux`} />
         {model.lanes.map((lane, i) => {
-          const words = model.runOf(lane)?.words ?? lane.discipline;
-          return <AttachCommand key={i} label={lane.label} text={`queuewright attach eth0 ${words}${rate ? ` --rate ${rate}` : ""}`} />;
+          const words = holds(model.runOf(lane)?.words ?? [], model.t)?.[1] ?? lane.discipline;
+          return <AttachCommand key={i} label={`${lane.label} on your own device${when}`} text={`queuewright attach eth0 ${words}${bps > 0 ? ` --rate ${rate}` : ""}`} />;
         })}
       </dl>
     </section>
@@ -63,7 +67,7 @@ export function Share({ model }: { model: Model }) {
 function AttachCommand({ label, text }: { label: string; text: string }): ComponentChildren {
   return (
     <>
-      <dt>{label} on your own device</dt>
+      <dt>{label}</dt>
       <Command text={text} />
     </>
   );

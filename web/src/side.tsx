@@ -1,6 +1,7 @@
 // The gallery of stories, the story itself, and the text of the scenario.
 import { useState } from "preact/hooks";
 import type { Model } from "./model.ts";
+import { Message } from "./head.tsx";
 import { STORIES } from "./stories.ts";
 
 export function Gallery({ model }: { model: Model }) {
@@ -59,12 +60,13 @@ export function Story({ model }: { model: Model }) {
 export function Text({ model }: { model: Model }) {
   const toml = model.told?.toml ?? "";
   const [text, set] = useState<string | undefined>(undefined);
+  const tooLarge = model.lanes.map((lane) => model.runOf(lane)?.too_large).find((why) => why) ?? "";
   const open = async (file: File | undefined): Promise<void> => {
     if (!file) return;
     // What is longer is no scenario; the simulator says so of what is shorter.
     const content = await file.slice(0, 4 << 20).text();
     set(undefined);
-    await model.load(content);
+    await model.load(content, { written: true });
   };
   return (
     <section aria-label="The scenario's text">
@@ -81,7 +83,7 @@ export function Text({ model }: { model: Model }) {
         <button
           type="button"
           onClick={() => {
-            void model.load(text ?? toml).then((taken) => {
+            void model.load(text ?? toml, { written: true }).then((taken) => {
               if (taken) set(undefined);
             });
           }}
@@ -93,6 +95,7 @@ export function Text({ model }: { model: Model }) {
           <input type="file" accept=".toml,text/plain" onChange={(e) => void open(e.currentTarget.files?.[0])} />
         </label>
       </p>
+      <Message text={model.wrongText || tooLarge} wrong />
      </details>
     </section>
   );

@@ -24,7 +24,12 @@ export interface Knob {
   name: string;
   about: string;
   values: Json[];
+  /** Which of them it is when the run begins. */
   now: number;
+  /** From when on (ns) it is which of them; of what stays as it is nothing. */
+  over_time: [number, number][];
+  /** Why it cannot be changed. */
+  fixed: string | null;
   ordered: boolean;
   live: boolean;
   discipline: number | null;
@@ -32,15 +37,21 @@ export interface Knob {
 
 export interface Port {
   name: string;
-  /** As a file has it: of a schedule the last, of a trace the mean; null: an outage. */
-  rate: string | null;
+  /** From when on (ns) it is how much: bit/s, and as a file has it. */
+  rates: [number, number, string][];
+  /** Its buffer; 0: no such limit. */
+  limit_bytes: number;
+  limit_packets: number;
+  /** Ports share the buffer. */
+  shared: boolean;
 }
 
 /** One run of a scenario. */
 export interface RunTold {
   label: string;
   name: string;
-  words: string;
+  /** From when on (ns) `attach` has which words for it. */
+  words: [number, string][];
   too_large: string | null;
 }
 

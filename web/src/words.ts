@@ -17,8 +17,26 @@ export const shownValue = (value: Json | undefined): string => (value === true ?
 /** Without Markdown's links and stress. */
 export const plain = (text: string): string => text.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "").replace(/ \(\)/g, "");
 
+/** Of steps over time the one that holds at a moment, ns. */
+export const holds = <T extends [number, ...unknown[]]>(steps: readonly T[], t: number): T | undefined =>
+  steps.findLast(([from]) => from <= t) ?? steps[0];
+
+/** A share in percent, where all or nothing is said of just that. */
+export function percent(share: number): string {
+  const of = Math.round(100 * share);
+  if (share > 0 && of < 1) return "less than 1 %";
+  if (share < 1 && of > 99) return "more than 99 %";
+  return `${of} %`;
+}
+
+/** What a saved scenario is called. */
+export const fileName = (name: string | null): string => `${(name ?? "scenario").replace(/[^a-z0-9-]+/gi, "-")}.toml`;
+
+/** Three figures of a number; a whole one, as counts are, as it is. */
+export const figures = (value: number): string => (Number.isInteger(value) ? value.toFixed(0) : threeFigures(value));
+
 /** Three figures of a number. */
-export function figures(value: number): string {
+export function threeFigures(value: number): string {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
   if (size >= 100 || value === 0) return value.toFixed(0);

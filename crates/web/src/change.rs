@@ -12,18 +12,17 @@ pub struct Changed {
     pub from_ns: u64,
 }
 
-/// The scenario with `value` at `path`. From `at_ns` on, where a scenario can say so: of a link's rate, and of parameters that
-/// may change while a discipline runs; all else is changed from the start.
+/// The scenario with `value` at `path`. From `at_ns` on, where a scenario can say so: of a link's rate, until the next step of its
+/// schedule, and of parameters that may change while a discipline runs; all else is changed from the start.
 pub fn change(scenario: &Scenario, path: &str, value: &Value, at_ns: u64) -> Result<Changed, Error> {
     let whole = scenario.to_json();
     let draft = Draft::from_json(&whole.to_string())?;
     let done = |draft: Draft, from_ns| Ok(Changed { scenario: draft.scenario()?, from_ns });
     let is_within = at_ns > 0 && at_ns < scenario.run.duration_ns;
-    if is_within
-        && path == "link.rate"
-        && let Some(steps) = steps(scenario, value, at_ns)
+    if path == "link.rate"
+        && let Some((steps, from_ns)) = steps(scenario, value, at_ns, is_within)
     {
-        return done(draft.put("link.schedule", &steps.to_string())?, at_ns);
+        return done(draft.put("link.schedule", &steps.to_string())?, from_ns);
     }
     let Some((index, parameter)) = of_discipline(path) else {
         return done(draft.put(path, &value.to_string())?, 0);
@@ -59,18 +58,26 @@ fn without_sums(entry: &mut Map<String, Value>) {
     entry.retain(|key, _| !key.ends_with("_sha256"));
 }
 
-/// The rates over time of a link whose rate is another from then on.
-fn steps(scenario: &Scenario, value: &Value, at_ns: u64) -> Option<Value> {
+/// The rates over time of a link whose rate is another from then on until its next step, and from when on that is. At the run's
+/// ends the step that holds there is another.
+fn steps(scenario: &Scenario, value: &Value, at_ns: u64, is_within: bool) -> Option<(Value, u64)> {
     let [port] = scenario.ports.as_slice() else { return None };
-    let before = match &port.rate {
-        LinkRate::Constant(bps) => vec![(0, *bps)],
+    let all = match &port.rate {
+        LinkRate::Constant(bps) if is_within => vec![(0, *bps)],
         LinkRate::Schedule(schedule) if schedule.period_ns.is_none() => schedule.steps.clone(),
-        LinkRate::Schedule(_) | LinkRate::Trace(_) => return None,
+        LinkRate::Constant(_) | LinkRate::Schedule(_) | LinkRate::Trace(_) => return None,
     };
-    let shown = |(at, bps): (u64, u64)| json!([Unit::Time.show(at), Unit::Rate.show(bps)]);
-    let mut all: Vec<Value> = before.into_iter().filter(|(at, _)| *at < at_ns).map(shown).collect();
-    all.push(json!([Unit::Time.show(at_ns), value]));
-    Some(all.into())
+    let holds = all.iter().rev().map(|step| step.0).find(|at| *at <= at_ns)?;
+    let from_ns = if is_within { at_ns } else { holds };
+    let mut steps: Vec<(u64, Value)> = all
+        .into_iter()
+        .filter(|(at, _)| *at != from_ns)
+        .map(|(at, bps)| (at, Unit::Rate.show(bps).into()))
+        .collect();
+    steps.push((from_ns, value.clone()));
+    steps.sort_by_key(|step| step.0);
+    let shown: Vec<Value> = steps.into_iter().map(|(at, rate)| json!([Unit::Time.show(at), rate])).collect();
+    Some((shown.into(), from_ns))
 }
 
 /// Sets a parameter from then on; what was to be set of it later is not.

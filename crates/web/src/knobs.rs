@@ -23,8 +23,12 @@ pub struct Knob {
     pub about: String,
     /// From the least to the most, or in any order.
     pub values: Vec<Value>,
-    /// Which of them it is now.
+    /// Which of them it is when the run begins.
     pub now: usize,
+    /// From when on it is which of them (ns); of what stays as it is nothing.
+    pub over_time: Vec<(u64, usize)>,
+    /// Why it cannot be changed.
+    pub fixed: Option<String>,
     /// They are in order.
     pub ordered: bool,
     /// It can be another from a moment on.
@@ -93,22 +97,35 @@ fn link(port: &Link, all: &mut Vec<Knob>) {
         about: key.about.into(),
         values,
         now,
+        over_time: Vec::new(),
+        fixed: None,
         ordered: true,
         live,
         discipline: None,
     };
-    let rate = match &port.rate {
-        LinkRate::Constant(bps) => Some(*bps),
-        LinkRate::Schedule(s) if s.period_ns.is_none() => s.steps.last().map(|s| s.1),
-        LinkRate::Schedule(_) | LinkRate::Trace(_) => None,
+    let rate_key = key(&LINK, "rate");
+    let (low, high) = bounds(&rate_key.form);
+    let rates = |steps: &[(u64, u64)]| {
+        let mut values: Vec<u64> =
+            steps.iter().filter(|s| s.1 > 0).flat_map(|s| whole(s.1, 32.0, low, high)).collect();
+        // An outage is one of the schedule's.
+        values.extend(steps.iter().filter(|s| s.1 == 0).map(|s| s.1));
+        values.sort_unstable();
+        values.dedup();
+        let over_time: Vec<(u64, usize)> = steps.iter().map(|s| (s.0, place(&values, &s.1))).collect();
+        let now = over_time.first().map_or(0, |step| step.1);
+        let shown = values.into_iter().map(|v| json!(Unit::Rate.show(v))).collect();
+        Knob { over_time, ..of(rate_key, shown, now, true) }
     };
-    if let Some(bps) = rate.filter(|bps| *bps > 0) {
-        let key = key(&LINK, "rate");
-        let (low, high) = bounds(&key.form);
-        let values = whole(bps, 32.0, low, high);
-        let now = place(&values, &bps);
-        all.push(of(key, values.into_iter().map(|v| json!(Unit::Rate.show(v))).collect(), now, true));
-    }
+    let fixed = |why: &str| Knob { fixed: Some(why.into()), ..of(rate_key, Vec::new(), 0, false) };
+    all.push(match &port.rate {
+        LinkRate::Constant(bps) => Knob { over_time: Vec::new(), ..rates(&[(0, *bps)]) },
+        LinkRate::Schedule(s) if s.period_ns.is_none() => rates(&s.steps),
+        LinkRate::Schedule(_) => {
+            fixed("The link's schedule repeats, so its rate is changed in the scenario's text alone.")
+        }
+        LinkRate::Trace(_) => fixed("The link follows a trace, so its rate cannot be changed."),
+    });
     if let Some(buffer) = port.buffer {
         let shown: Vec<String> = match buffer {
             Size::Bdp(m) => {
@@ -136,7 +153,7 @@ fn flows(i: usize, entry: &Flows, all: &mut Vec<Knob>) {
         (None, TrafficModel::Tcp { ccas, .. }) => ccas.first().map_or("tcp", |(kind, _)| kind.name()).into(),
         (None, TrafficModel::Datagrams(of)) => of.name().into(),
     };
-    let mut add = |name: &str, values: Vec<Value>, now: usize, ordered: bool| {
+    let mut add = |name: &str, values: Vec<Value>, now: usize, ordered: bool, fixed: Option<String>| {
         let key = key(&FLOWS, name);
         all.push(Knob {
             path: format!("flows[{i}].{name}"),
@@ -145,6 +162,8 @@ fn flows(i: usize, entry: &Flows, all: &mut Vec<Knob>) {
             about: key.about.into(),
             values,
             now,
+            over_time: Vec::new(),
+            fixed,
             ordered,
             live: false,
             discipline: None,
@@ -153,7 +172,7 @@ fn flows(i: usize, entry: &Flows, all: &mut Vec<Knob>) {
     if entry.count.min == entry.count.max {
         let values = whole(entry.count.min, 32.0, 1, 1000);
         let now = place(&values, &entry.count.min);
-        add("count", values.into_iter().map(Value::from).collect(), now, true);
+        add("count", values.into_iter().map(Value::from).collect(), now, true, None);
     }
     let (low, high) = bounds(&key(&FLOWS, "rtt").form);
     let mut values = whole(entry.rtt_ns.min.midpoint(entry.rtt_ns.max), 32.0, low, high);
@@ -165,7 +184,7 @@ fn flows(i: usize, entry: &Flows, all: &mut Vec<Knob>) {
         shown.insert(at, now.clone());
     }
     let at = place(&shown, &now);
-    add("rtt", shown.into_iter().map(Value::from).collect(), at, true);
+    add("rtt", shown.into_iter().map(Value::from).collect(), at, true, None);
     if let TrafficModel::Tcp { ccas, ecn, l4s, bps: None, .. } = &entry.traffic {
         if let [(kind, _)] = ccas.as_slice()
             && kind.own().is_none()
@@ -177,24 +196,47 @@ fn flows(i: usize, entry: &Flows, all: &mut Vec<Knob>) {
                 .chain(PRESETS.iter().map(|p| p.name))
                 .collect();
             let now = place(&names, &kind.name());
-            add("cca", names.into_iter().map(Value::from).collect(), now, false);
+            add("cca", names.into_iter().map(Value::from).collect(), now, false, None);
         }
-        let now = if *l4s { 2 } else { usize::from(*ecn) };
-        add("ecn", vec![json!(false), json!(true), json!("l4s")], now, false);
+        // What a sender's congestion control does in any case cannot be off.
+        let is_any =
+            |of: fn(&Kind) -> bool| ccas.iter().find(|(kind, _)| of(kind)).map(|(kind, _)| kind.name());
+        let (needs, ect1) = (is_any(|kind| kind.needs_ecn()), is_any(|kind| kind.info().ect1));
+        let least = if ect1.is_some() { 2 } else { usize::from(needs.is_some()) };
+        let now = if *l4s { 2 } else { usize::from(*ecn) }.max(least);
+        let values = vec![json!(false), json!(true), json!("l4s")].split_off(least);
+        add(
+            "ecn",
+            values,
+            now - least,
+            false,
+            ect1.map(|name| format!("{name} always uses ECN, and always as L4S.")),
+        );
     }
 }
 
 fn parameters(i: usize, run: &RunSpec, all: &mut Vec<Knob>) {
     let spec = &run.discipline;
     for (param, value) in spec.iter() {
-        let Some((values, now)) = choices(param, value) else { continue };
+        let changes: Vec<(u64, Of)> = run.ports[0]
+            .changes
+            .iter()
+            .filter(|change| !run.ports[0].own && change.param == param.name)
+            .map(|change| (change.at_ns, change.value))
+            .collect();
+        let each: Vec<Of> = std::iter::once(value).chain(changes.iter().map(|change| change.1)).collect();
+        let Some((values, places)) = choices(param, &each) else { continue };
+        let times = std::iter::once(0).chain(changes.iter().map(|change| change.0));
+        let over_time: Vec<(u64, usize)> = times.zip(places.iter().copied()).collect();
         all.push(Knob {
             path: format!("queue.disciplines[{i}].{}", param.name),
             of: spec.label.clone(),
             name: param.name,
             about: param.about.into(),
             values,
-            now,
+            now: places[0],
+            over_time: if changes.is_empty() { Vec::new() } else { over_time },
+            fixed: None,
             ordered: !matches!(param.kind, ParamKind::Flag | ParamKind::Choice(_)),
             live: param.tunable,
             discipline: Some(i),
@@ -202,8 +244,9 @@ fn parameters(i: usize, run: &RunSpec, all: &mut Vec<Knob>) {
     }
 }
 
-/// Values of a parameter to choose from, and which it has.
-fn choices(param: &Param, now: Of) -> Option<(Vec<Value>, usize)> {
+/// Values of a parameter to choose from, and which of them those are that it has over time.
+fn choices(param: &Param, each: &[Of]) -> Option<(Vec<Value>, Vec<usize>)> {
+    let now = *each.first()?;
     let word = param.zero.map(|_| Of::Int(0));
     let mut values: Vec<Of> = match (param.kind, param.min, param.max, param.default) {
         (ParamKind::File, ..) => return None,
@@ -217,12 +260,10 @@ fn choices(param: &Param, now: Of) -> Option<(Vec<Value>, usize)> {
                 _ => (low.max(1) as f64 * high as f64).sqrt() as u64,
             };
             let mut all = whole(around, 32.0, low, high);
-            if let Of::Int(n) = now
-                && n >= low
-                && n <= high
-            {
-                all.push(n);
-            }
+            all.extend(each.iter().filter_map(|of| match of {
+                Of::Int(n) if (low..=high).contains(n) => Some(*n),
+                _ => None,
+            }));
             all.sort_unstable();
             all.dedup();
             all.into_iter().map(Of::Int).collect()
@@ -235,9 +276,7 @@ fn choices(param: &Param, now: Of) -> Option<(Vec<Value>, usize)> {
             };
             // A file has six decimals.
             let mut all: Vec<f64> = scale(around, 32.0, low.max(1e-6), high).chain([around]).collect();
-            if let Of::Real(n) = now {
-                all.push(n);
-            }
+            all.extend(each.iter().filter_map(|of| if let Of::Real(n) = of { Some(*n) } else { None }));
             all.sort_by(f64::total_cmp);
             all.dedup();
             all.into_iter().map(Of::Real).collect()
@@ -245,12 +284,12 @@ fn choices(param: &Param, now: Of) -> Option<(Vec<Value>, usize)> {
         _ => return None,
     };
     values.splice(0..0, word.filter(|w| !values.contains(w)));
-    let at = place(&values, &now);
+    let places = each.iter().map(|of| place(&values, of)).collect();
     let written = |v: &Of| match *v {
         Of::Flag(on) => json!(on),
         Of::Real(v) => json!(v),
         Of::Int(n) if param.kind == ParamKind::Count && !(n == 0 && param.zero.is_some()) => json!(n),
         v => json!(param.display(v)),
     };
-    Some((values.iter().map(written).collect(), at))
+    Some((values.iter().map(written).collect(), places))
 }

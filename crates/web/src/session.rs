@@ -116,6 +116,9 @@ const MOST_PACKETS: f64 = 60e6;
 /// More memory than this a page may not get, bytes.
 const MOST_MEMORY: u64 = 1 << 30;
 
+/// So many steps of a link's schedule a page is told at most.
+const MOST_RATES: usize = 2000;
+
 /// More flows than these, in all runs of a scenario, take too long to draw.
 const MOST_FLOWS: u64 = 200_000;
 
@@ -295,6 +298,22 @@ impl Session {
         for of in MEASURES {
             let of_first = format!("{first}{}", of.path);
             measures.extend(measure(of, of.path, of.title).or_else(|| measure(of, &of_first, of.title)));
+            // What those notice who talk: their own packets' wait, and how the call sounds.
+            if of.path == "sojourn_ms.p99" && run.groups.len() > 1 {
+                for group in run.groups.iter().filter(|group| group.datagrams.is_some()) {
+                    for (path, title, unit, better) in [
+                        ("sojourn_ms", "mean sojourn time", "ms", "low"),
+                        ("datagrams.delay_ms.p99", "99th percentile of the delay", "ms", "low"),
+                        ("datagrams.calls.mos", "mean opinion score", "", "high"),
+                    ] {
+                        let path = format!("group.{}.{path}", group.name);
+                        let title = format!("{title} of {}", group.name);
+                        measures.extend(all.get(&path).map(|value| {
+                            json!({ "path": path, "title": title, "unit": unit, "better": better, "value": value })
+                        }));
+                    }
+                }
+            }
             if of.path == "goodput_bps" && run.groups.len() > 1 {
                 for group in &run.groups {
                     let title = format!("{} of {}", of.title, group.name);
@@ -347,6 +366,34 @@ fn mean_bps(rate: &Rate) -> f64 {
     }
 }
 
+/// A rate over a run: from when on it is how much, ns and bit/s.
+fn rates(rate: &Rate, duration_ns: u64) -> Vec<(u64, u64)> {
+    match rate {
+        Rate::Constant(bps) => vec![(0, *bps)],
+        Rate::Schedule(s) => {
+            let period = s.period_ns.unwrap_or(u64::MAX);
+            let rounds = (0..).map_while(|n: u64| n.checked_mul(period).filter(|at| *at < duration_ns));
+            let all = rounds.flat_map(|begin| s.steps.iter().map(move |(at, bps)| (begin + at, *bps)));
+            all.take_while(|(at, _)| *at < duration_ns).take(MOST_RATES).collect()
+        }
+        // A page reads no files.
+        Rate::Trace(_) => vec![(0, mean_bps(rate) as u64)],
+    }
+}
+
+/// What `attach` has for the discipline, from when on (ns).
+fn words(spec: &RunSpec) -> Vec<(u64, String)> {
+    let mut of = spec.discipline.clone();
+    let said = |of: &queuewright_aqm::Spec| of.words(|param, value| value != param.default);
+    let mut all = vec![(0, said(&of))];
+    for change in spec.ports[0].changes.iter().filter(|_| !spec.ports[0].own) {
+        // It was in its range when the scenario was read.
+        let _ = of.set(&change.param, change.value);
+        all.push((change.at_ns, said(&of)));
+    }
+    all
+}
+
 /// What a page is told of a scenario.
 fn told(scenario: &Scenario, specs: &[Arc<RunSpec>], from_ns: u64) -> Value {
     let seeds = scenario.run.seeds.len();
@@ -358,7 +405,7 @@ fn told(scenario: &Scenario, specs: &[Arc<RunSpec>], from_ns: u64) -> Value {
             json!({
                 "label": discipline.label,
                 "name": discipline.info.name,
-                "words": discipline.words(|param, value| value != param.default),
+                "words": words(spec),
                 "too_large": too_large(spec),
             })
         })
@@ -368,12 +415,21 @@ fn told(scenario: &Scenario, specs: &[Arc<RunSpec>], from_ns: u64) -> Value {
         .ports
         .iter()
         .map(|port| {
-            let bps = match &port.rate {
-                Rate::Constant(bps) => *bps,
-                Rate::Schedule(s) => s.steps.last().map_or(0, |step| step.1),
-                Rate::Trace(_) => mean_bps(&port.rate) as u64,
-            };
-            json!({ "name": port.name, "rate": (bps > 0).then(|| Unit::Rate.show(bps)) })
+            let rates: Vec<Value> = rates(&port.rate, spec.duration_ns)
+                .into_iter()
+                .map(|(at, bps)| json!([at, bps, Unit::Rate.show(bps)]))
+                .collect();
+            let shared = if port.shared { spec.shared_bytes } else { 0 };
+            // Packets do not wait at a policer.
+            let (bytes, packets) =
+                if port.police { (0, 0) } else { (port.limit_bytes.max(shared), port.limit_packets) };
+            json!({
+                "name": port.name,
+                "rates": rates,
+                "limit_bytes": bytes,
+                "limit_packets": packets,
+                "shared": port.shared,
+            })
         })
         .collect();
     let groups: Vec<Value> = spec.groups.iter().map(|g| json!({ "name": g.name })).collect();

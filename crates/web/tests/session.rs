@@ -149,12 +149,45 @@ fn a_change_holds_from_its_moment_on_where_a_scenario_can_say_so() {
     let rate = change(&mut session, "link.rate", json!("5mbit"), 2_000_000_000);
     assert!(toml(&rate).contains(r#"schedule = [["0s", "10mbit"], ["2s", "5mbit"]]"#), "{}", toml(&rate));
     assert_eq!(rate["from_ns"], 2_000_000_000u64);
-    assert_eq!(rate["ports"][0]["rate"], "5mbit");
+    assert_eq!(
+        rate["ports"][0]["rates"],
+        json!([[0, 10_000_000, "10mbit"], [2_000_000_000u64, 5_000_000, "5mbit"]])
+    );
+    // The slider's place is that of the moment.
+    let at = |told: &Value, path: &str, i: usize| {
+        let knob =
+            told["knobs"].as_array().and_then(|all| all.iter().find(|k| k["path"] == path)).expect("a knob");
+        let step = &knob["over_time"][i];
+        (step[0].clone(), knob["values"][step[1].as_u64().unwrap_or(999) as usize].clone())
+    };
+    assert_eq!(at(&rate, "link.rate", 0), (json!(0), json!("10mbit")));
+    assert_eq!(at(&rate, "link.rate", 1), (json!(2_000_000_000u64), json!("5mbit")));
+    // A schedule's later steps stay, and at the run's ends it is the step there that is another.
+    for (value, when, from, steps) in [
+        (
+            "7mbit",
+            1_000_000_000u64,
+            1_000_000_000u64,
+            r#"[["0s", "10mbit"], ["1s", "7mbit"], ["2s", "5mbit"]]"#,
+        ),
+        ("3mbit", 1_000_000_000, 1_000_000_000, r#"[["0s", "10mbit"], ["1s", "3mbit"], ["2s", "5mbit"]]"#),
+        ("20mbit", 0, 0, r#"[["0s", "20mbit"], ["1s", "3mbit"], ["2s", "5mbit"]]"#),
+        ("2mbit", 3_000_000_000, 2_000_000_000, r#"[["0s", "20mbit"], ["1s", "3mbit"], ["2s", "2mbit"]]"#),
+    ] {
+        let told = change(&mut session, "link.rate", json!(value), when);
+        assert!(toml(&told).contains(steps), "{}", toml(&told));
+        assert_eq!(told["from_ns"], from);
+    }
     change(&mut session, "queue.disciplines[0]", json!("red"), 0);
     let path = "queue.disciplines[0].probability";
     let first = change(&mut session, path, json!(0.05), 1_500_000_000);
     assert!(toml(&first).contains(r#"set = [{ at = "1.5s", probability = 0.05 }]"#), "{}", toml(&first));
     assert_eq!(first["from_ns"], 1_500_000_000u64);
+    assert_eq!(at(&first, path, 1), (json!(1_500_000_000u64), json!(0.05)));
+    let words = &first["runs"][0]["words"];
+    assert_eq!((&words[0][0], &words[1][0]), (&json!(0), &json!(1_500_000_000u64)));
+    let has = |i: usize| words[i][1].as_str().is_some_and(|words| words.contains("probability=0.05"));
+    assert_eq!((has(0), has(1)), (false, true), "{words}");
     // What was to be set later is not.
     let again = change(&mut session, path, json!(0.1), 1_200_000_000);
     assert!(toml(&again).contains(r#"set = [{ at = "1.2s", probability = 0.1 }]"#), "{}", toml(&again));
@@ -178,6 +211,29 @@ fn a_change_holds_from_its_moment_on_where_a_scenario_can_say_so() {
     let same = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
     let share = same as f64 / before.len() as f64;
     assert!((0.66..0.68).contains(&share), "{share}");
+}
+
+/// Of what a sender does in any case, and of a link whose rate is not one to move, nothing can be chosen.
+#[test]
+fn what_cannot_be_changed_says_why() {
+    let knob = |text: &str, path: &str| {
+        let told = load(&mut Session::default(), text);
+        told["knobs"]
+            .as_array()
+            .and_then(|all| all.iter().find(|k| k["path"] == path))
+            .cloned()
+            .expect("a knob")
+    };
+    let ecn = |cca: &str| knob(&SMALL.replace("prague", cca), "flows[1].ecn");
+    assert_eq!(ecn("cubic")["values"], json!([false, true, "l4s"]));
+    assert_eq!(ecn("dctcp")["values"], json!([true, "l4s"]));
+    let prague = ecn("prague");
+    assert_eq!((&prague["values"], &prague["now"]), (&json!(["l4s"]), &json!(0)));
+    assert_eq!(prague["fixed"], "prague always uses ECN, and always as L4S.");
+    let repeats = r#"schedule = [["0s", "10mbit"], ["1s", "5mbit"]]
+period = "2s""#;
+    let rate = knob(&SMALL.replace("rate = \"10mbit\"", repeats), "link.rate");
+    assert!(rate["fixed"].as_str().is_some_and(|why| why.contains("repeats")), "{rate}");
 }
 
 /// Each value of each knob is one that a scenario takes, and the one that it says it has changes nothing.
