@@ -6,7 +6,7 @@ import { column, type Lane, type Series } from "./lane.ts";
 import { type Model, SPEEDS } from "./model.ts";
 import { variablesOf } from "./numbers.tsx";
 import { until } from "./packets.ts";
-import { Picture } from "./picture.ts";
+import { Picture, waits } from "./picture.ts";
 import { FATE } from "./simulator.ts";
 import { flowColour, type Theme, theme } from "./theme.ts";
 import { figures, seconds, speedInWords } from "./words.ts";
@@ -95,7 +95,7 @@ export function Lanes({ model, theme: of }: { model: Model; theme: Theme }) {
       {model.lanes.map((lane, i) => (
         <section key={i} class="lane" aria-label={`Run ${i + 1}: ${lane.label}`}>
           <div class="lane-head">
-            <span class="swatch" style={{ background: of.lanes[i] ?? of.text }} />
+            <span class="swatch of-run" style={{ background: of.lanes[i] ?? of.text }} />
             <label>
               <span class="hidden">Queue manager {i + 1}</span>
               <select class="discipline" value={lane.label} onChange={(e) => replaced(i, e.currentTarget.value)}>
@@ -154,7 +154,7 @@ function Now({ lane, model }: { lane: Lane; model: Model }) {
     <p class="now">
       {all.map((v) => (
         <span key={v.short}>
-          {v.short.replaceAll("_", " ")} <b>{figures(v.values[at] ?? NaN)}</b> {v.unit}
+          {v.short} <b>{figures(v.values[at] ?? NaN)}</b> {v.unit}
         </span>
       ))}
     </p>
@@ -207,7 +207,7 @@ function inWords(lane: Lane, model: Model): string {
   lane.packets.around(model.t, 0, waiting, []);
   const drops = countUntil(lane.series, "drops", model.t);
   const marks = countUntil(lane.series, "marks", model.t);
-  return `${lane.label} at ${seconds(model.t)} s: ${waiting.length} packets wait, ${drops} dropped so far, ${marks} marked`;
+  return `${lane.label} at ${seconds(model.t)} s: ${waits(waiting.length, model.told?.ports[0]?.limit_packets ?? 0)}, ${drops} dropped so far, ${marks} marked`;
 }
 
 function countUntil(series: Series, name: string, t: number): number {
@@ -238,7 +238,7 @@ function heard(lane: Lane, model: Model, packet: number): string[] {
   if (then === undefined || !later || !(then > 0)) return parts;
   const least = Math.min(...later.filter((w) => w > 0));
   if (!is_lost && !p.marked) parts.push(`The receiver acknowledges it. The sender's window was ${figures(then)} packets.`);
-  else if (least < then) parts.push(`The sender's window fell from ${figures(then)} to ${figures(least)} packets within two round trips.`);
+  else if (least < then && figures(least) !== figures(then)) parts.push(`The sender's window fell from ${figures(then)} to ${figures(least)} packets within two round trips.`);
   else parts.push(`The sender's window did not fall: ${figures(then)} packets.`);
   return parts;
 }

@@ -1,20 +1,24 @@
 // The picture of a moment: senders, the queue, the link, and packets on their way through them.
-import type { Lane } from "./lane.ts";
+import { column, type Lane } from "./lane.ts";
 import type { Model } from "./model.ts";
+import { until } from "./packets.ts";
+import { filled } from "./scale.ts";
 import { FATE } from "./simulator.ts";
 import { flowColour, type Theme } from "./theme.ts";
-import { figures } from "./words.ts";
+import { figures, percent } from "./words.ts";
 
 /** So many flows have a sender of their own in the picture; others share the last place. */
 const SENDERS = 10;
-/** Widest packet in the queue, px. */
-const WIDE = 12;
+/** How far beside a packet a pointer or a finger still hits it, px: a place of 44 px in all. */
+const REACH = 22;
 /** Packets on one way that are drawn, so that a frame stays short. */
 const MOST = 600;
 
 interface Drawn {
   x: number;
   y: number;
+  wide: number;
+  tall: number;
   packet: number;
 }
 
@@ -36,9 +40,9 @@ export class Picture {
   /** The packet nearest to a place in the picture. */
   nearest(x: number, y: number): number | undefined {
     let best: Drawn | undefined;
-    const distance = (d: Drawn): number => Math.hypot(d.x - x, d.y - y);
-    for (const one of this.#drawn) if (!best || distance(one) < distance(best)) best = one;
-    return best && distance(best) < 16 ? best.packet : undefined;
+    const beside = (d: Drawn): number => Math.hypot(Math.max(0, Math.abs(d.x - x) - d.wide / 2), Math.max(0, Math.abs(d.y - y) - d.tall / 2));
+    for (const one of this.#drawn) if (!best || beside(one) < beside(best)) best = one;
+    return best && beside(best) <= REACH ? best.packet : undefined;
   }
 
   draw(lane: Lane, model: Model, theme: Theme): void {
@@ -49,7 +53,7 @@ export class Picture {
     const { packets } = lane;
     const t = model.t;
     const window_ns = model.window();
-    const known = [packets.from, packets.ready, packets.count];
+    const known = [packets.from, packets.ready, packets.count, lane.series.time.length];
     const look: readonly unknown[] = [w, h, scale, theme, model.told, lane, lane.job, lane.failed, t, window_ns, ...known, this.chosen];
     // While nothing plays, all frames are the same.
     if (look.every((part, i) => part === this.#look[i])) return;
@@ -66,14 +70,17 @@ export class Picture {
     this.#drawn.length = 0;
     this.#lane = lane;
 
-    const y = h * 0.42;
-    const left = 14;
-    const [queueLeft, queueRight] = [w * 0.3, w * 0.68];
-    const right = w - 14;
-    const tall = 26;
+    const y = h * 0.44;
     const flows = model.told?.flows.length ?? 1;
     const senders = Math.min(Math.max(flows, 1), SENDERS);
-    const senderY = (flow: number): number => (senders === 1 ? y : 30 + ((h - 66) * Math.min(flow, senders - 1)) / (senders - 1));
+    const names = firstOfGroups(model, senders);
+    // Names stand in a column of their own, so that they cover nothing.
+    const wide = Math.min(0.2 * w, Math.max(0, ...names.map(([, name]) => g.measureText(name).width)));
+    const left = wide + 16;
+    const [queueLeft, queueRight] = [Math.max(w * 0.3, left + 50), w * 0.68];
+    const right = w - 14;
+    const tall = 26;
+    const senderY = (flow: number): number => (senders === 1 ? y : 34 + ((h - 66) * Math.min(flow, senders - 1)) / (senders - 1));
 
     // The ways, the queue, the ends.
     g.strokeStyle = theme.faint;
@@ -91,9 +98,9 @@ export class Picture {
     g.stroke();
     for (let f = 0; f < senders; f++) dot(g, left, senderY(f), 6, flowColour(f, theme));
     g.fillStyle = theme.quiet;
-    g.textAlign = "left";
-    g.textBaseline = "bottom";
-    for (const [f, name] of firstOfGroups(model, senders)) g.fillText(name, left - 8, senderY(f) - 7);
+    g.textAlign = "right";
+    g.textBaseline = "middle";
+    for (const [f, name] of names) g.fillText(name, left - 10, senderY(f), wide);
     g.fillStyle = theme.text;
     g.fillRect(right - 8, y - 12, 8, 24);
 
@@ -112,7 +119,12 @@ export class Picture {
     }
     // In the queue, the first at the right end.
     const waiting = this.#waiting;
-    const width = Math.min(WIDE, (queueRight - queueLeft) / Math.max(waiting.length, 1));
+    const room = queueRight - queueLeft;
+    const port = model.told?.ports[0];
+    const [most, mostBytes] = [port?.limit_packets ?? 0, port?.limit_bytes ?? 0];
+    const bytes = waiting.reduce((sum, i) => sum + (packets.bytes[i] ?? 0), 0);
+    const full = most ? waiting.length / most : mostBytes ? bytes / mostBytes : undefined;
+    const width = filled(room, waiting.length, full) / Math.max(waiting.length, 1);
     const every = Math.max(1, Math.ceil(waiting.length / ((queueRight - queueLeft) * 1.5)));
     for (let k = 0; k < waiting.length; k += every) {
       const i = waiting[k] ?? 0;
@@ -130,19 +142,37 @@ export class Picture {
         this.#cross(g, theme, i, x + (fate === FATE.refused ? -10 : 10) * gone, y + tall + 4 + (h - y - tall - 30) * gone * gone);
       }
     }
+    const others = port?.shared ? elsewhere(lane, model) / mostBytes : 0;
+    // How full the buffer is: to scale in any case.
+    if (full !== undefined) {
+      let end = queueRight;
+      const part = (share: number, colour: string): void => {
+        const wide = Math.min(room * share, end - queueLeft);
+        g.fillStyle = colour;
+        g.fillRect(end - wide, y + tall + 3, wide, 5);
+        end -= wide;
+      };
+      part(full, theme.text);
+      part(others, theme.grey);
+      part(1, theme.faint);
+    }
     g.fillStyle = theme.text;
     g.textAlign = "center";
-    g.textBaseline = "bottom";
+    g.textBaseline = "top";
     const oldest = waiting.length ? (t - (packets.came[waiting[0] ?? 0] ?? t)) / 1e6 : 0;
-    const many = `${waiting.length} packet${waiting.length === 1 ? "" : "s"} wait${waiting.length === 1 ? "s" : ""}`;
-    const text = waiting.length ? `${many}, the first for ${figures(oldest)} ms` : "nobody waits";
-    g.fillText(text, (queueLeft + queueRight) / 2, y - tall - 6);
+    const text = waiting.length ? `${waits(waiting.length, most)}, the first for ${figures(oldest)} ms` : "nobody waits";
+    // Above all that moves.
+    const half = g.measureText(text).width / 2;
+    g.fillText(text, Math.min(Math.max((queueLeft + queueRight) / 2, half + 2), w - half - 2), 2);
     g.fillStyle = theme.quiet;
     g.textBaseline = "top";
     g.textAlign = "right";
     g.fillText("receivers", w - 4, y + 16);
     g.textAlign = "center";
-    g.fillText("queue", (queueLeft + queueRight) / 2, y + tall + 4);
+    const used = full === undefined ? "queue" : `${percent(full)} of the buffer${port?.shared ? `, other ports ${percent(others)}` : ""}`;
+    g.textAlign = "left";
+    g.fillText(used, queueLeft + 8, y + tall + 12);
+    g.textAlign = "center";
     if (packets.ready < t && model.told && t < model.told.duration_ns) {
       g.fillText("looking for this moment ...", (queueLeft + queueRight) / 2, h - 18);
     }
@@ -163,12 +193,8 @@ export class Picture {
       g.lineTo(x - 5, y);
       g.fill();
     }
-    if (i === this.chosen) {
-      g.strokeStyle = theme.text;
-      g.lineWidth = 2;
-      g.strokeRect(x - wide / 2 - 3, y - tall / 2 - 3, wide + 6, tall + 6);
-    }
-    this.#drawn.push({ x, y, packet: i });
+    if (i === this.chosen) frame(g, theme, x, y, wide, tall);
+    this.#drawn.push({ x, y, wide, tall, packet: i });
   }
 
   #cross(g: CanvasRenderingContext2D, theme: Theme, i: number, x: number, y: number): void {
@@ -178,8 +204,23 @@ export class Picture {
     g.lineWidth = 3;
     line(g, x - 5, y - 5, x + 5, y + 5);
     line(g, x - 5, y + 5, x + 5, y - 5);
-    this.#drawn.push({ x, y, packet: i });
+    if (i === this.chosen) frame(g, theme, x, y, 10, 10);
+    this.#drawn.push({ x, y, wide: 10, tall: 10, packet: i });
   }
+}
+
+/** How many wait, of how many that may (0: nobody says). */
+export function waits(packets: number, most: number): string {
+  const one = packets === 1;
+  return `${packets}${most ? ` of ${most}` : ""} packet${one && !most ? "" : "s"} wait${one ? "s" : ""}`;
+}
+
+/** What waits at the ports that share the buffer with the first one, bytes: as it was sampled last. */
+function elsewhere(lane: Lane, model: Model): number {
+  const { series } = lane;
+  const at = until(series.time, series.time.length, model.t / 1e9) - 1;
+  const others = model.told?.ports.slice(1).filter((port) => port.shared) ?? [];
+  return others.reduce((sum, port) => sum + (column(series, `${port.name}.backlog_bytes`)?.[at] ?? 0), 0);
 }
 
 /** The first flow of each group that has a place, and the group's name. */
@@ -198,6 +239,13 @@ function line(g: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y
   g.moveTo(x0, y0);
   g.lineTo(x1, y1);
   g.stroke();
+}
+
+/** Around the packet that was chosen. */
+function frame(g: CanvasRenderingContext2D, theme: Theme, x: number, y: number, wide: number, tall: number): void {
+  g.strokeStyle = theme.text;
+  g.lineWidth = 2;
+  g.strokeRect(x - wide / 2 - 3, y - tall / 2 - 3, wide + 6, tall + 6);
 }
 
 function dot(g: CanvasRenderingContext2D, x: number, y: number, r: number, colour: string): void {
