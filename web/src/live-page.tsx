@@ -58,7 +58,7 @@ function Underway({ job }: { job: Job }) {
               <td />
               <th scope="col">runs</th>
               <th scope="col">utilisation</th>
-              <th scope="col">mean sojourn time</th>
+              <th scope="col">mean waiting time</th>
             </tr>
           </thead>
           <tbody>

@@ -1,11 +1,31 @@
 // What the runs come to: measures, and charts over time.
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Chart, type Line } from "./chart.tsx";
 import { column, type Lane, longest } from "./lane.ts";
 import type { Model } from "./model.ts";
 import type { Measure } from "./simulator.ts";
 import { flowColour, type Theme } from "./theme.ts";
-import { figures, plain } from "./words.ts";
+import { fileName, figures, holds, plain, threeFigures } from "./words.ts";
+
+/** What a measure is called here, and what it says; of a group's the part of its path behind the group's name. */
+const NAMES: Record<string, [name: string, says: string]> = {
+  utilization: ["link used", "The part of the link's capacity that is used (utilisation)."],
+  "sojourn_ms.mean": ["mean waiting time", "How long a packet waits in the queue, on average (sojourn time)."],
+  "sojourn_ms.p99": ["99 % wait less than", "The 99th percentile of the waiting time: one packet in a hundred waits longer."],
+  sojourn_ms: ["mean waiting time", "How long its own packets wait in the queue, on average."],
+  "datagrams.delay_ms.p99": ["99 % arrive within", "The 99th percentile of its packets' delay, from sender to receiver."],
+  "datagrams.calls.mos": ["how it sounds (MOS)", "Mean opinion score: how people would rate the call, from 1, bad, to 4.5, the best that a telephone does."],
+  drop_fraction: ["packets dropped", "The part of all packets that the queue manager or a full buffer drops."],
+  mark_fraction: ["packets marked", "The part of all packets that are marked (ECN): their senders slow down, and no packet is lost."],
+  goodput_bps: ["goodput", "Data that arrives, without headers and without what is sent twice."],
+  jain: ["Jain's fairness index", "How evenly the flows share: 1 is even, and 1/n is one of n flows that has all."],
+};
+
+/** A group's name, and the part of a path that [`NAMES`] has. */
+function parted(path: string): [group: string, measure: string] {
+  const measure = Object.keys(NAMES).find((key) => path === key || (path.startsWith("group.") && path.endsWith(`.${key}`)));
+  return path.startsWith("group.") && measure ? [path.slice("group.".length, -measure.length - 1), measure] : ["", measure ?? path];
+}
 
 export function Measures({ model }: { model: Model }) {
   const done = model.lanes.map((lane) => lane.finished);
@@ -17,14 +37,23 @@ export function Measures({ model }: { model: Model }) {
     const all = model.lanes.map((_, i) => value(i, m.path)?.value ?? NaN);
     if (all.length < 2 || m.better === "neither" || all.some((v) => Number.isNaN(v))) return undefined;
     const [a = 0, b = 0] = all;
-    if (Math.abs(a - b) <= 0.01 * Math.max(Math.abs(a), Math.abs(b))) return undefined;
+    if (Math.abs(a - b) <= 0.01 * Math.max(Math.abs(a), Math.abs(b)) || threeFigures(a) === threeFigures(b)) return undefined;
     return a < b === (m.better === "low") ? 0 : 1;
   };
+  const { told } = model;
+  const [begin, end] = [(told?.warmup_ns ?? 0) / 1e9, (told?.duration_ns ?? 0) / 1e9];
+  // The program's sentence on chance has a command that is of no use here.
+  const answer = model.answer.filter((sentence) => !sentence.includes("--seeds"));
+  const words = [...new Set(rows.map((m) => parted(m.path)[1]))].flatMap((key) => (NAMES[key] ? [NAMES[key]] : []));
   return (
     <section aria-label="Measures">
-      {model.answer.length > 0 && <p class="answer">{plain(model.answer.join(" "))}</p>}
+      {answer.length > 0 && <p class="answer">{plain(answer.join(" "))}</p>}
       <table class="measures">
-        <caption>Over the whole run, after {figures((model.told?.warmup_ns ?? 0) / 1e9)} s of warm-up</caption>
+        <caption>
+          {begin > 0
+            ? `From ${figures(begin)} s to ${figures(end)} s. What came before is warm-up.`
+            : "Over the whole run."}
+        </caption>
         <thead>
           <tr>
             <td />
@@ -38,12 +67,12 @@ export function Measures({ model }: { model: Model }) {
         <tbody>
           {rows.map((m) => (
             <tr key={m.path}>
-              <th scope="row">{m.title}</th>
+              <th scope="row">{named(m)}</th>
               {model.lanes.map((_, i) => {
                 const v = value(i, m.path)?.value;
                 return (
                   <td key={i} class={best(m) === i ? "best" : ""} data-measure={m.path} data-value={v}>
-                    {v === undefined ? "–" : `${figures(v)} ${m.unit}`}
+                    {v === undefined ? "–" : `${threeFigures(v)} ${m.unit}`}
                     {best(m) === i && <span class="hidden"> (better)</span>}
                   </td>
                 );
@@ -52,20 +81,51 @@ export function Measures({ model }: { model: Model }) {
           ))}
         </tbody>
       </table>
+      <details class="meanings">
+        <summary>What these words mean</summary>
+        <dl>
+          {begin > 0 && (
+            <div>
+              <dt>warm-up</dt>
+              <dd>The first {figures(begin)} s. There the senders only begin, so the table leaves it out.</dd>
+            </div>
+          )}
+          {words.map(([name, says]) => (
+            <div key={says}>
+              <dt>{name}</dt>
+              <dd>{says}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+      <p class="hint">
+        This is one run of each, of one seed. How much of a difference is chance? Save the scenario, and let the program make five runs:{" "}
+        <code>queuewright run {fileName(told?.name ?? null)} --seeds 1..5</code>
+      </p>
     </section>
   );
+}
+
+function named(m: Measure): string {
+  const [group, key] = parted(m.path);
+  const name = NAMES[key]?.[0] ?? m.title;
+  return group ? `${group}: ${name}` : name;
 }
 
 /** Measures that people understand, by their paths in results. */
 const SHOWN = ["sojourn_ms.mean", "sojourn_ms.p99", "utilization", "goodput_bps", "drop_fraction", "mark_fraction", "jain"];
 
+const NO_RATES: [number, number, string][] = [];
+
 export function Charts({ model, theme: of }: { model: Model; theme: Theme }) {
   const { told } = model;
+  const time = longest([...model.lanes.map((lane) => lane.series), ...model.lanes.map((lane) => lane.before)]);
+  const rates = told?.ports[0]?.rates ?? NO_RATES;
+  const rate = useMemo(() => time.map((t) => holds(rates, t * 1e9)?.[1] ?? NaN), [rates, time, time.length]);
   if (!told) return null;
   const port = told.ports[0]?.name ?? "";
   const end = told.duration_ns / 1e9;
   const seek = (t: number): void => model.seek(t * 1e9);
-  const time = longest([...model.lanes.map((lane) => lane.series), ...model.lanes.map((lane) => lane.before)]);
 
   /** One column of each run, and of the run before the last change. */
   const both = (name: string, scale: number, sticks = false): Line[] => {
@@ -81,6 +141,7 @@ export function Charts({ model, theme: of }: { model: Model; theme: Theme }) {
   const has = (name: string): boolean => model.lanes.some((lane) => (column(lane.series, name) ?? []).some((v) => v > 0));
   return (
     <section aria-label="Over time" class="charts">
+      {rates.length > 1 && <Chart {...common} title="Rate of the link" unit="Mbit/s" lines={[{ label: "rate", colour: of.text, values: rate, scale: 1e-6 }]} />}
       <Chart {...common} title="Queue" unit="kB" lines={both(`${port}.backlog_bytes`, 1e-3)} />
       <Chart {...common} title="Waiting time" unit="ms" lines={both("sojourn", 1)} />
       <Chart {...common} title="Drops" unit="packets" lines={both("drops", 1, true)} />
