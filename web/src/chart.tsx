@@ -2,8 +2,10 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { CALM_MS } from "./hooks.ts";
+import { until } from "./packets.ts";
 import type { Theme } from "./theme.ts";
-import { figures } from "./words.ts";
+import { figures, seconds } from "./words.ts";
 
 export interface Line {
   label: string;
@@ -24,11 +26,33 @@ let zooming = false;
 interface Shown {
   plot: uPlot;
   head: HTMLDivElement;
+  /** How many samples there are until a moment, s. */
+  known: (t: number) => number;
+  /** So many were there when the legend was written. */
+  told?: number;
 }
 
-/** Puts the line of all charts where the moment is (s). */
+/** The moment that is shown, s; of a page that is about none none. */
+let moment: number | undefined;
+let legends = 0;
+
+const isPointed = (plot: uPlot): boolean => (plot.cursor.left ?? -1) >= 0;
+
+/** Puts the line of all charts where the moment is (s), and what holds then below them, unless the pointer is in one. */
 export function playheads(t: number): void {
-  for (const { plot, head } of all) {
+  const moved = t !== moment;
+  moment = t;
+  const now = performance.now();
+  const is_calm = now - legends >= CALM_MS;
+  if (is_calm) legends = now;
+  for (const one of all) {
+    const { plot, head } = one;
+    const known = one.known(t);
+    if (is_calm && !isPointed(plot) && known > 0 && (moved || plot.legend.idx == null || one.told !== known)) {
+      const times = plot.data[0];
+      plot.setLegend({ idx: Math.max(0, until(times, times.length, t) - 1) }, false);
+      one.told = known;
+    }
     const { min, max } = plot.scales["x"] ?? {};
     const x = plot.valToPos(t, "x");
     const is_inside = min != null && max != null && t >= min && t <= max && Number.isFinite(x);
@@ -83,12 +107,20 @@ export function Chart(props: {
   const { begin = 0, end } = props;
   const seek = useRef(props.seek);
   seek.current = props.seek;
+  const latest = useRef(props);
+  latest.current = props;
   const { title, unit, lines, theme } = props;
   const shape = JSON.stringify([lines.map((l) => [l.label, l.colour, l.width, l.dash, l.sticks]), theme.dark, unit]);
 
   useEffect(() => {
     const at = place.current;
     if (!at) return;
+    const known = (t: number): number => until(latest.current.time, latest.current.time.length, t);
+    // What is drawn is the most of several samples.
+    const sample = (i: number, t: number): number | undefined => {
+      const of = latest.current.lines[i];
+      return of && (of.values[known(t) - 1] ?? NaN) * (of.scale ?? 1);
+    };
     const axis: uPlot.Axis = {
       stroke: theme.quiet,
       grid: { stroke: theme.faint, width: 0.5 },
@@ -107,10 +139,11 @@ export function Chart(props: {
         },
         axes: [
           { ...axis, size: 26, values: (_u, ticks) => ticks.map((v) => `${v} s`) },
-          { ...axis, size: 52 },
+          // As wide as its longest number.
+          { ...axis, size: (_u, ticks) => Math.max(52, 18 + 7 * Math.max(...(ticks ?? []).map((v) => v.length))) },
         ],
         series: [
-          { label: "time", value: (_u, v) => (v == null ? "–" : `${figures(v)} s`) },
+          { label: "time", value: (u, v) => (v == null ? "–" : `${seconds((isPointed(u) ? v : (moment ?? v)) * 1e9)} s`) },
           ...lines.map(
             (l): uPlot.Series => ({
               label: l.label,
@@ -119,7 +152,10 @@ export function Chart(props: {
               ...(l.dash ? { dash: l.dash } : {}),
               ...(l.sticks && uPlot.paths.bars ? { paths: uPlot.paths.bars({ size: [1, 3] }), fill: l.colour } : {}),
               points: { show: false },
-              value: (_u, v) => (v == null ? "–" : `${figures(v)} ${unit}`),
+              value: (u, v: number | null, i) => {
+                const exact = isPointed(u) || moment === undefined ? v : sample(i - 1, moment);
+                return exact == null || !Number.isFinite(exact) ? "–" : `${figures(exact)} ${unit}`;
+              },
             }),
           ),
         ],
@@ -148,7 +184,7 @@ export function Chart(props: {
     plot.over.addEventListener("click", (e) => {
       if (Math.abs(e.clientX - down) < 4) seek.current?.(plot.posToVal(e.offsetX, "x"));
     });
-    const one = { plot, head };
+    const one: Shown = { plot, head, known };
     shown.current = one;
     all.add(one);
     const resized = new ResizeObserver(() => {
