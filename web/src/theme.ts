@@ -6,27 +6,27 @@ export interface Theme {
   quiet: string;
   faint: string;
   back: string;
-  /** Of the two runs. */
+  /** Of the two runs; none is a flow's. */
   lanes: [string, string];
   grey: string;
 }
 
-const LIGHT: Theme = {
+export const LIGHT: Theme = {
   dark: false,
   text: "#16202a",
   quiet: "#55616d",
   faint: "#c3ccd5",
   back: "#ffffff",
-  lanes: ["#0062a3", "#b34a00"],
+  lanes: ["#b3005e", "#16202a"],
   grey: "#98a2ac",
 };
-const DARK: Theme = {
+export const DARK: Theme = {
   dark: true,
   text: "#e8edf2",
   quiet: "#a5b1bd",
   faint: "#3b4753",
   back: "#12181e",
-  lanes: ["#6cbcf5", "#ff9248"],
+  lanes: ["#ff6fae", "#e8edf2"],
   grey: "#6d7883",
 };
 
