@@ -1,6 +1,9 @@
 // The page in a browser, from the disk, as a reader has it.
 import { expect, test, type Page } from "@playwright/test";
 import { readFileSync } from "node:fs";
+import { filled } from "../src/scale.ts";
+import { DARK, flowColour, LIGHT } from "../src/theme.ts";
+import { figures, holds, percent } from "../src/words.ts";
 import { ADDRESS, STORIES as FOLDER, IDS, axe, program } from "./program.ts";
 
 
@@ -45,6 +48,19 @@ for (const id of IDS) {
     await expect(page.locator(".story h2")).not.toBeEmpty();
     await expect(page.locator(".message.wrong")).toHaveCount(0);
     await expect(page.locator("section.lane")).toHaveCount(2);
+    await expect(page.locator("td[data-measure]").first()).toBeVisible();
+    // What is better is so as it is shown, too.
+    for (const row of await page.locator(".measures tbody tr", { has: page.locator(".best") }).all()) {
+      const cells = (await row.locator("td").allTextContents()).map((text) => text.replace(" (better)", ""));
+      expect(cells[0]).not.toBe(cells[1]);
+    }
+    // Each word of the table is explained, and so is how to know what is chance.
+    await page.getByText("What these words mean").click();
+    const explained = await page.locator(".meanings dt").allTextContents();
+    for (const name of await page.locator(".measures th[scope=row]").allTextContents()) expect(explained).toContain(name.replace(/^.*: /, ""));
+    await expect(page.getByText(/^queuewright run [a-z0-9-]+\.toml --seeds 1\.\.5$/)).toBeVisible();
+    // Nobody has to point into a chart to read what holds now.
+    await expect(page.getByRole("group", { name: "Queue, kB, over time" }).locator(".u-value").nth(1)).toHaveText(/^[\d.]+ kB$/);
     // It plays: time goes on, and packets are seen.
     const before = await page.evaluate(() => window.explorer?.t ?? 0);
     // Slowly, so that none is over, and its button another, before it is pressed again.
@@ -60,7 +76,14 @@ test("side by side stands what the program says", async ({ page }) => {
   await open(page, "#story=bufferbloat");
   await settled(page);
   const { out } = program(["run", `${FOLDER}/01-bufferbloat.toml`, "--json"]);
-  const runs = (JSON.parse(out) as { runs: { discipline: string; jain: number; ports: Record<string, never>[] }[] }).runs;
+  interface Run {
+    discipline: string;
+    jain: number;
+    ports: Record<string, never>[];
+    groups: { name: string; datagrams: { delay_ms: { p99: number }; calls: { mos: number } } }[];
+    flows: { group: string; sojourn_ms: number }[];
+  }
+  const { runs } = JSON.parse(out) as { runs: Run[] };
   expect(runs.map((run) => run.discipline)).toEqual(["droptail", "fq-codel"]);
   const at = (path: string): number[] =>
     runs.map((run) => path.split(".").reduce<unknown>((o, key) => (o as Record<string, unknown>)[key], run.ports[0]) as number);
@@ -68,6 +91,11 @@ test("side by side stands what the program says", async ({ page }) => {
   expect(await measured(page, "sojourn_ms.p99")).toEqual(at("sojourn_ms.p99"));
   expect((await measured(page, "utilization")).map((v) => v / 100)).toEqual(at("utilization").map((v) => expect.closeTo(v, 12) as unknown as number));
   expect(await measured(page, "jain")).toEqual(runs.map((run) => run.jain));
+  // What the call itself has of it.
+  const calls = runs.map((run) => run.groups.find((group) => group.name === "call")?.datagrams);
+  expect(await measured(page, "group.call.datagrams.delay_ms.p99")).toEqual(calls.map((call) => call?.delay_ms.p99));
+  expect(await measured(page, "group.call.datagrams.calls.mos")).toEqual(calls.map((call) => call?.calls.mos));
+  expect(await measured(page, "group.call.sojourn_ms")).toEqual(runs.map((run) => run.flows.find((flow) => flow.group === "call")?.sojourn_ms));
 });
 
 test("a slider changes what it says, and the run before stays", async ({ page }) => {
@@ -75,6 +103,9 @@ test("a slider changes what it says, and the run before stays", async ({ page })
   await settled(page);
   await expect.poll(() => measured(page, "sojourn_ms.mean")).toHaveLength(2);
   const [before = 0] = await measured(page, "sojourn_ms.mean");
+  const values = (): Promise<string> =>
+    page.evaluate(() => JSON.stringify(window.explorer?.told?.knobs.filter((knob) => knob.ordered).map((knob) => [knob.path, knob.values])));
+  const begun = await values();
   const buffer = page.locator('input[data-path="link.buffer"]');
   await buffer.fill("0");
   await expect(page.locator("label.knob", { has: buffer }).locator("output")).not.toHaveText("250p");
@@ -87,6 +118,8 @@ test("a slider changes what it says, and the run before stays", async ({ page })
   await page.locator('input[data-path="link.rate"]').press("ArrowRight");
   await expect.poll(() => page.evaluate(() => window.explorer?.told?.from_ns)).toBe(t);
   expect(await page.evaluate(() => window.explorer?.told?.toml)).toContain("schedule");
+  // No slider has other values because one was moved.
+  expect(await values()).toBe(begun);
   // And back, change by change.
   const undo = page.getByRole("button", { name: "Undo" });
   await undo.click();
@@ -96,6 +129,55 @@ test("a slider changes what it says, and the run before stays", async ({ page })
   await settled(page);
   await expect.poll(async () => (await measured(page, "sojourn_ms.mean"))[0]).toBe(before);
   expect(odd).toEqual([]);
+});
+
+test("a link's rate is that of the moment, and a move holds until its next step", async ({ page }) => {
+  await open(page, "#story=cellular");
+  await settled(page);
+  const rate = page.locator('input[data-path="link.rate"]');
+  const shown = page.locator("label.knob", { has: rate }).locator("output");
+  await expect(shown).toHaveText("9mbit");
+  await expect(page.getByText("queuewright attach eth0 codel --rate 9mbit")).toBeVisible();
+  await expect(page.getByText("This rate holds until 14 s. Then it is 2mbit.")).toBeVisible();
+  await expect(page.getByRole("group", { name: "Rate of the link, Mbit/s, over time" }).locator(".u-value").nth(1)).toHaveText("9 Mbit/s");
+  await rate.press("ArrowLeft");
+  await expect.poll(() => page.evaluate(() => window.explorer?.told?.toml)).toContain('["10s", "9mbit"], ["13.5s", "7mbit"], ["14s", "2mbit"]');
+  await expect(shown).toHaveText("7mbit");
+  await page.evaluate(() => window.explorer?.seek(20e9));
+  await expect(shown).toHaveText("6mbit");
+});
+
+test("what a sender does in any case cannot be chosen", async ({ page }) => {
+  await open(page, "#story=l4s");
+  await settled(page);
+  const ecn = page.locator('select[data-path="flows[0].ecn"]');
+  await expect(ecn).toBeDisabled();
+  await expect(ecn).toHaveText("l4s");
+  await expect(page.getByText("prague always uses ECN, and always as L4S.")).toBeVisible();
+  await expect(page.locator('select[data-path="flows[1].ecn"]')).toBeEnabled();
+});
+
+test("a variable has one name, and a value at the moment", async ({ page }) => {
+  await open(page, "#story=shared-buffer");
+  await settled(page);
+  await expect(page.locator(".lane .now")).toHaveText(/^threshold_bytes [1-9]\d* bytes$/);
+  await expect(page.getByText("dt: threshold_bytes")).toBeVisible();
+});
+
+test("the queue is full only where the buffer is", () => {
+  const of = (packets: number, most: number): number => filled(300, packets, packets / most) / 300;
+  expect([of(0, 250), of(125, 250), of(250, 250), of(20, 20), of(10, 20)]).toEqual([0, 0.5, 1, 1, 0.5]);
+  for (const most of [40, 250, 2000]) for (let n = 1; n <= most; n++) expect(of(n, most)).toBeGreaterThanOrEqual(of(n - 1, most));
+  // Few are seen, and seem no crowd.
+  expect(filled(300, 7, 7 / 2000)).toBe(21);
+  expect(of(100, 2000)).toBe(0.25);
+});
+
+test("runs have no flow's colour, and whole numbers no decimals", () => {
+  for (const of of [LIGHT, DARK]) for (let flow = 0; flow < 8; flow++) expect(of.lanes).not.toContain(flowColour(flow, of));
+  expect([5, 1234, 0, 5.125, 99.98].map(figures)).toEqual(["5", "1234", "0", "5.13", "100.0"]);
+  expect([0, 0.002, 0.5, 0.999, 1].map(percent)).toEqual(["0 %", "less than 1 %", "50 %", "more than 99 %", "100 %"]);
+  expect([0, 4, 5, 9].map((t) => holds([[0, "a"], [5, "b"]], t)?.[1])).toEqual(["a", "a", "b", "b"]);
 });
 
 test("another queue manager takes the place of one, by the keyboard", async ({ page }) => {
@@ -179,14 +261,34 @@ test("a packet that is clicked says what became of it, and what its sender did",
   const canvas = page.locator("canvas.picture").first();
   const box = await canvas.boundingBox();
   if (!box) throw new Error("no picture");
-  // The first that waits is at the queue's right end.
-  await canvas.click({ position: { x: box.width * 0.665, y: box.height * 0.5 } });
+  await expect(canvas).toHaveAttribute("aria-label", /: \d+ of 500 packets wait, /);
+  // The first that waits is at the queue's right end. A finger hits it from 15 pixels below.
+  await canvas.click({ position: { x: box.width * 0.675, y: box.height * 0.44 + 36 } });
   const way = page.locator(".way");
   await expect(way).toContainText(/^ ?Packet \d+ of flow \d \((cubic|bbr)\), 1514 bytes/);
   await expect(way).toContainText(/It left after|It was dropped/);
   await expect(way).toContainText(/The sender's window/);
   await way.getByRole("button", { name: "Close" }).click();
   await expect(way).toBeHidden();
+  // One that falls, dropped at the head of the queue, is hit and framed, too.
+  await page.evaluate(() => {
+    const model = window.explorer;
+    const packets = model?.lanes[0]?.packets;
+    for (let i = 0; model && packets && i < packets.count; i++) {
+      if (packets.fate(i) !== 3) continue;
+      model.seek(packets.at(i).left + model.window() / 2);
+      return;
+    }
+  });
+  await settled(page);
+  const picture = (): Promise<string> => canvas.evaluate((c) => (c as HTMLCanvasElement).toDataURL());
+  const drawn = (): Promise<unknown> => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await drawn();
+  const before = await picture();
+  await canvas.click({ position: { x: box.width * 0.68 + 5, y: box.height * 0.44 + 43 } });
+  await expect(way).toContainText("It was dropped after");
+  await drawn();
+  expect(await picture()).not.toBe(before);
   expect(odd).toEqual([]);
 });
 
@@ -199,8 +301,10 @@ test("a scenario of one's own runs, and one that is wrong or too large says so",
   const good = await text.inputValue();
   await text.fill(good.replace("10mbit", "10mbps"));
   await run.click();
-  const alert = page.getByRole("alert").first();
+  // Beside the button, where it is seen.
+  const alert = page.getByRole("region", { name: "The scenario's text" }).getByRole("alert");
   await expect(alert).toContainText("scenario.toml:");
+  await expect(alert).toBeInViewport();
   await text.fill(good.replace("10mbit", "50gbit").replace('"20s"', '"100s"'));
   await run.click();
   await expect(alert).toContainText("million packets, and a page takes");
