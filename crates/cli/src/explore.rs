@@ -134,6 +134,8 @@ impl Site {
             .header(CONTENT_SECURITY_POLICY, POLICY)
             .header(X_CONTENT_TYPE_OPTIONS, "nosniff")
             .header(REFERRER_POLICY, "no-referrer")
+            // No page of elsewhere has any of it as a picture or a script of its own.
+            .header("cross-origin-resource-policy", "same-origin")
             // Another version may be served at the same address tomorrow.
             .header(CACHE_CONTROL, "no-store")
     }

@@ -1,7 +1,7 @@
 //! `watch --web`: attached disciplines over time, in the explorer's page.
 
 use crate::args::{Set, Watch};
-use crate::explore::{LIMITS, Site, listen, said};
+use crate::explore::{LIMITS, Site, listen, said, whole};
 use crate::jobs::{self, Job};
 use crate::linux::{changed_now, now};
 use crate::since::Since;
@@ -233,8 +233,12 @@ async fn answer(request: Request<Incoming>, live: Arc<Live>) -> Answer {
         return said(of, "this needs the token, which queuewright watch --web has printed");
     }
     match (request.method(), request.uri().path()) {
-        (&Method::GET, "/live/events") => {
+        (&Method::GET | &Method::HEAD, "/live/events") => {
             let of = of.header(CONTENT_TYPE, "text/event-stream");
+            // What it would be told has no end, and it wants none of it.
+            if request.method() == Method::HEAD {
+                return whole(of, Bytes::new());
+            }
             let events = live.events.subscribe();
             live.came.notify_one();
             of.body(UnsyncBoxBody::new(StreamBody::new(stream::unfold(events, async |mut events| {
@@ -248,7 +252,7 @@ async fn answer(request: Request<Incoming>, live: Arc<Live>) -> Answer {
             Err((status, why)) => said(of.status(status), &why),
         },
         (_, "/live/events") => {
-            said(of.status(StatusCode::METHOD_NOT_ALLOWED).header(ALLOW, "GET"), "GET only")
+            said(of.status(StatusCode::METHOD_NOT_ALLOWED).header(ALLOW, "GET, HEAD"), "GET only")
         }
         (_, "/live/set") => {
             said(of.status(StatusCode::METHOD_NOT_ALLOWED).header(ALLOW, "POST"), "POST only")

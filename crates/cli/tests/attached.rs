@@ -2068,6 +2068,18 @@ fn shown_in_a_page() {
         begins(page.answer("POST /live/set", &headers, "{}"), status);
     }
     begins(page.answer("GET /live/set", &own, ""), "405");
+    begins(page.answer("POST /live/events", &own, ""), "405");
+    let head = page.answer("HEAD /live/events", &own, "");
+    assert!(head.contains("\r\ncross-origin-resource-policy: same-origin\r\n"), "{head}");
+    assert!(head.contains("text/event-stream") && head.ends_with("\r\n\r\n"), "{head}");
+    begins(head, "200");
+    // Who has no token ends no connection of who has it, however many there are.
+    let mut told = page.asks("GET /live/events", &own, "");
+    told.read_line(&mut String::new()).expect("it answers");
+    let strangers: Vec<_> = (0..300).map(|_| page.asks("GET /live/events", &here, "")).collect();
+    let events = told.lines().map_while(Result::ok).filter(|line| line.starts_with("data: "));
+    assert_eq!(events.take(100).count(), 100);
+    drop(strangers);
     begins(page.answer("GET /live/", &own, ""), "404");
     begins(page.sets(r#"{"dev":"v0","changes":["rate=9mbit"]}"#), "403");
     // What the same user has under way is told, as long as it is there.

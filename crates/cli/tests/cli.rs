@@ -580,6 +580,9 @@ fn the_explorer_is_found_and_served() {
     assert!(
         script.contains("text/javascript") && script.contains("content-security-policy: default-src 'none'")
     );
+    assert!(script.contains("\r\ncross-origin-resource-policy: same-origin\r\n"), "{script}");
+    let head = ask("HEAD /assets/a.js");
+    assert!(head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n"), "{head}");
     assert!(ask("GET /").contains("\r\nlocation: /index.html#text="));
     for other in
         ["GET /link.txt", "GET /../secret.txt", "GET /%2e%2e/secret.txt", "GET //etc/passwd", "GET /assets"]

@@ -461,7 +461,7 @@ mod tests {
 
     async fn conversation(client: DuplexStream, offer: Arc<Offer<Reader>>) {
         let answer = move |request| answer(request, Arc::clone(&offer));
-        http::converse(client, LIMITS, Arc::new(answer), Arc::default()).await;
+        http::converse(client, LIMITS, Arc::new(answer), http::Standing::default()).await;
     }
 
     /// What a server answers to a request, sent in one piece.
