@@ -129,7 +129,7 @@ export class Picture {
     for (let k = 0; k < waiting.length; k += every) {
       const i = waiting[k] ?? 0;
       const x = queueRight - (k + 0.5) * width;
-      this.#packet(g, theme, i, x, y, Math.max(width - (width > 3 ? 1.5 : 0), 1), 2 * tall - 10);
+      this.#packet(g, theme, i, x, y, Math.max(width - (width > 3 ? Math.min(1.5, width / 4) : 0), 1), 2 * tall - 10);
     }
     // Behind it: on the link, or dropped.
     for (const i of this.#gone.slice(-MOST)) {

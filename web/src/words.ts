@@ -32,8 +32,9 @@ export function percent(share: number): string {
 /** What a saved scenario is called. */
 export const fileName = (name: string | null): string => `${(name ?? "scenario").replace(/[^a-z0-9-]+/gi, "-")}.toml`;
 
-/** Three figures of a number; a whole one, as counts are, as it is. */
-export const figures = (value: number): string => (Number.isInteger(value) ? value.toFixed(0) : threeFigures(value));
+/** Three figures of a number; a whole one, as counts are, as it is, with commas as in the charts from 10,000 on. */
+export const figures = (value: number): string =>
+  Number.isInteger(value) ? value.toLocaleString("en", { useGrouping: Math.abs(value) >= 1e4 }) : threeFigures(value);
 
 /** Three figures of a number. */
 export function threeFigures(value: number): string {

@@ -160,7 +160,7 @@ test("what a sender does in any case cannot be chosen", async ({ page }) => {
 test("a variable has one name, and a value at the moment", async ({ page }) => {
   await open(page, "#story=shared-buffer");
   await settled(page);
-  await expect(page.locator(".lane .now")).toHaveText(/^threshold_bytes [1-9]\d* bytes$/);
+  await expect(page.locator(".lane .now")).toHaveText(/^threshold_bytes [1-9][\d,]* bytes$/);
   await expect(page.getByText("dt: threshold_bytes")).toBeVisible();
 });
 
@@ -175,7 +175,7 @@ test("the queue is full only where the buffer is", () => {
 
 test("runs have no flow's colour, and whole numbers no decimals", () => {
   for (const of of [LIGHT, DARK]) for (let flow = 0; flow < 8; flow++) expect(of.lanes).not.toContain(flowColour(flow, of));
-  expect([5, 1234, 0, 5.125, 99.98].map(figures)).toEqual(["5", "1234", "0", "5.13", "100.0"]);
+  expect([5, 1234, 50000000, 0, 5.125, 99.98].map(figures)).toEqual(["5", "1234", "50,000,000", "0", "5.13", "100.0"]);
   expect([0, 0.002, 0.5, 0.999, 1].map(percent)).toEqual(["0 %", "less than 1 %", "50 %", "more than 99 %", "100 %"]);
   expect([0, 4, 5, 9].map((t) => holds([[0, "a"], [5, "b"]], t)?.[1])).toEqual(["a", "a", "b", "b"]);
 });
