@@ -5,7 +5,7 @@ import { column, type Lane, longest } from "./lane.ts";
 import type { Model } from "./model.ts";
 import type { Measure } from "./simulator.ts";
 import { flowColour, type Theme } from "./theme.ts";
-import { fileName, figures, holds, plain, threeFigures } from "./words.ts";
+import { differ, fileName, figures, holds, plain, threeFigures } from "./words.ts";
 
 /** What a measure is called here, and what it says; of a group's the part of its path behind the group's name. */
 const NAMES: Record<string, [name: string, says: string]> = {
@@ -37,7 +37,7 @@ export function Measures({ model }: { model: Model }) {
     const all = model.lanes.map((_, i) => value(i, m.path)?.value ?? NaN);
     if (all.length < 2 || m.better === "neither" || all.some((v) => Number.isNaN(v))) return undefined;
     const [a = 0, b = 0] = all;
-    if (Math.abs(a - b) <= 0.01 * Math.max(Math.abs(a), Math.abs(b)) || threeFigures(a) === threeFigures(b)) return undefined;
+    if (!differ(a, b)) return undefined;
     return a < b === (m.better === "low") ? 0 : 1;
   };
   const { told } = model;

@@ -21,6 +21,10 @@ export const plain = (text: string): string => text.replace(/\[([^\]]*)\]\([^)]*
 export const holds = <T extends [number, ...unknown[]]>(steps: readonly T[], t: number): T | undefined =>
   steps.findLast(([from]) => from <= t) ?? steps[0];
 
+/** Do two values differ, by more than a hundredth and as they are shown? */
+export const differ = (a: number, b: number): boolean =>
+  Math.abs(a - b) > 0.01 * Math.max(Math.abs(a), Math.abs(b)) && threeFigures(a) !== threeFigures(b);
+
 /** A share in percent, where all or nothing is said of just that. */
 export function percent(share: number): string {
   const of = Math.round(100 * share);
