@@ -492,3 +492,95 @@ def test_the_page_of_python_has_the_extras_and_environments_that_there_are() -> 
     table = rows(between("docs/training.md", "## The policies that come", "[policies/]"))
     assert {codes(row[0])[0].strip('"') for row in table} == shipped
     assert shipped == {file.stem for file in (ROOT / "policies").glob("*.json")}
+
+
+def real(path: str, name: str) -> float:
+    """The value of a constant that need not be whole; a product is made out."""
+    found = re.search(
+        rf"^(?:pub(?:\(crate\))? )?(?:const )?{name}(?:: f64)? = ([\d_.e* -]+);?$", text(path), re.M
+    )
+    assert found is not None, f"{path} has no {name}"
+    return float(eval(found[1]))
+
+
+def test_the_page_of_advice_has_the_numbers_that_decide() -> None:
+    household, command = "crates/suite/src/advise/household.rs", f"{CLI}/advise.rs"
+    margin = real("crates/suite/src/advise/scores.rs", "MARGIN")
+    shares = re.search(r"SHARES: \[u64; 4\] = \[(.*)\];", text(household))
+    assert shares is not None
+    *others, last = shares[1].split(", ")
+    first, judged, most = constant(household, "FIRST"), constant(command, "JUDGED"), constant(command, "MOST")
+    half, apart = first // 2, constant(command, "APART")
+    kib = f"{real(household, 'PAGE_BYTES') / 1024:,.0f}"
+    fast = constant(household, "FAST_BPS") // 10**6
+    assert real(household, "PAGES_AT_LEAST") == 3
+    says(
+        "docs/advise.md",
+        f"{', '.join(others)} and {last} % are tried with FQ-CoDel on the {NUMBERS[first]} first households",
+        f"What goes out is shaped to {constant(household, 'UP_PERCENT')} % of the rate",
+        f"less than {margin} below the best",
+        f"ends below {margin} of the score",
+        f"({kib} KB of 1,024 bytes)",
+        f"over {constant(household, 'PAGE_HOSTS')} connections",
+        f"look at each for {real(household, 'LOOKED_AT_S'):.0f} s",
+        "a run has three on average",
+        f"with room for {constant(household, 'ROOM'):,} packets",
+        f"tried on {NUMBERS[half]} households, and the better half on {NUMBERS[first - half]} more",
+        f"The best {NUMBERS[constant(command, 'KEPT')]}, FQ-CoDel, a plain queue",
+        f"({NUMBERS[8]} above {fast} Mbit/s)",
+        f"up to {most}, as long as",
+        f"1 to {first}, then {judged} to {judged + most - 1}, and {apart} and on to check",
+    )
+    uses = re.search(r"ALL: \[Use; (\d+)\]", text(household))
+    assert uses is not None
+    says("docs/advise.md", f"With all {NUMBERS[int(uses[1])]} uses each thing weighs as much")
+
+
+def test_the_pages_of_suites_and_searches_have_their_numbers() -> None:
+    score, harm = "crates/suite/src/score.rs", "crates/suite/src/harm.rs"
+    assert constant(score, "DRAWS") == 1000
+    assert real(score, "LEAST") == 1e-3
+    assert real(harm, "STARVED") == 0.1
+    says(
+        "docs/suites.md",
+        "a thousand times (the bootstrap",
+        "A share below a thousandth counts as a thousandth",
+        f"by more than {100 * real(harm, 'MORE'):.0f} % of what it has alone",
+        "its goodput is less than a tenth",
+    )
+    says("docs/results.md", f"a gain, down to {real(harm, 'GAIN'):.0f}")
+    tune = "python/queuewright/_tune"
+    assert real(f"{tune}/_judge.py", "_DRAWS") == 1000
+    assert real(f"{tune}/_search.py", "_CHANCE") == 1 / 20
+    assert real(f"{tune}/_space.py", "_WIDE") == real(f"{tune}/_space.py", "_AROUND") == 10
+    assert real(f"{tune}/_space.py", "_DIGITS") == 3
+    assert "_FIRST_LOOK, _PARTS = 6, 8\n" in text(f"{tune}/_search.py")
+    says(
+        "docs/tune.md",
+        "a thousand times",
+        "by chance less than once in twenty",
+        "more than a factor of ten are searched by ratios. Values have three digits.",
+        "from a tenth of its default to ten times as much",
+        "After an eighth of the runs, a quarter and a half",
+        f"{NUMBERS[int(real(f'{tune}/_search.py', 'BATCH'))]} at a time",
+        f"the others of the first {NUMBERS[int(real(f'{tune}/_search.py', '_ANYWHERE'))]} are random",
+        f"The {NUMBERS[int(real(f'{tune}/_final.py', '_SHORT_LIST'))]} best run again",
+    )
+    facts = re.findall(r'"(\w+)"', re.findall(r"^_FACTS = (.*)", text(f"{tune}/_space.py"), re.M)[0])
+    assert set(codes(between("docs/tune.md", "no facts of the link (", ")"))) - {"..."} <= set(facts)
+    named = re.findall(r'Objective\("(\w+)", ', text(f"{tune}/_objective.py"))
+    listed = {
+        codes(row[0])[0]
+        for row in rows(between("docs/tune.md", "## What is best", "## What is written"))
+        if codes(row[0])
+    }
+    assert set(named) <= listed
+
+
+def test_the_guide_to_what_does_not_work_has_the_lines_of_the_doctor() -> None:
+    doctor = text(f"{LINUX}/doctor.rs")
+    stands_in_the_way = set(re.findall(r'finding\(\s*"(\w+)",\s*false', doctor))
+    page = between(
+        "docs/how-to/it-does-not-work.md", "These are the lines that can say `NO`", "\n\nA line with `ok`"
+    )
+    assert {codes(row[0])[0] for row in rows(page)} == stands_in_the_way
