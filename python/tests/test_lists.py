@@ -584,3 +584,90 @@ def test_the_guide_to_what_does_not_work_has_the_lines_of_the_doctor() -> None:
         "docs/how-to/it-does-not-work.md", "These are the lines that can say `NO`", "\n\nA line with `ok`"
     )
     assert {codes(row[0])[0] for row in rows(page)} == stands_in_the_way
+
+
+def defines(control: str) -> dict[str, list[int]]:
+    """The numbers that the header of a congestion control defines; the code's variant comes first."""
+    prefix = f"QW_{control.upper()}_"
+    known: dict[str, list[int]] = {}
+    for name, made in re.findall(
+        rf"^#define {prefix}(\w+) (.*?)(?: /\*.*)?$", text(f"cca/{control}.h"), re.M
+    ):
+        made = made.replace("QW_NS_PER_SEC", str(10**9)).replace("QW_NS_PER_MS", str(10**6))
+        if re.fullmatch(r"[()\du* <]+", made):
+            known.setdefault(name, []).append(eval(made.replace("u", "")))
+    return known
+
+
+def test_constants_on_the_pages_of_controls_are_those_of_the_headers() -> None:
+    def listed(page: str) -> dict[str, list[str]]:
+        part = between(f"docs/controls/{page}.md", "## Constants", "\n## ")
+        return {row[0]: row[1:] for row in rows(part)}
+
+    bbr, page = defines("bbr3"), listed("bbr3")
+    gains = [(bbr[f"GAIN_{phase}"]) for phase in ("STARTUP", "DRAIN", "DOWN", "UP")]
+    # Two columns: the draft's, which comes second in the header, and the code's.
+    for column, which in ((0, -1), (1, 0)):
+        said = page["pacing gains of Startup, Drain, DOWN, UP"][column].split(", ")
+        assert [float(one) for one in said] == [pytest.approx(gain[which] / 1024, abs=6e-4) for gain in gains]
+        whole = bbr["OF"][which]
+        for row, name in (
+            ("kept on loss", "BETA"),
+            ("headroom: left free below the long-term bound", "HEADROOM"),
+        ):
+            assert float(page[row][column]) == pytest.approx(bbr[name][which] / whole, abs=5e-4)
+        assert page["tolerated loss"][column].startswith(f"{100 * bbr['LOSS'][which] / whole:.3g} %")
+    windows = [bbr[name][0] / 1024 for name in ("CWND_GAIN", "CWND_GAIN_UP", "CWND_GAIN_PROBE_RTT")]
+    second = 10**9
+    assert page["aggregation filter"][1].startswith(f"two times {bbr['EXTRA_ROUNDS'][0]} rounds")
+    assert {
+        "window gains: usual, UP, ProbeRTT": ", ".join(f"{gain:g}" for gain in windows),
+        "least window": f"{bbr['MIN_CWND'][0]} packets",
+        "margin of pacing": f"{100 - bbr['MARGIN_PPM'][0] / 1e4:g} %",
+        "plateau: growth that does not count": f"less than 25 % in {bbr['FULL_BW_ROUNDS'][0]} rounds",
+        "aggregation filter": f"{bbr['EXTRA_SLOTS'][-1]} rounds, 1 in Startup",
+        "wait for the next probe": f"{bbr['WAIT_NS'][0] // second} to {bbr['WAIT_NS'][0] // second + 1} s, "
+        f"or min(BDP, {bbr['RENO_ROUNDS'][0]}) rounds",
+        "ProbeRTT": f"every {bbr['PROBE_RTT_NS'][0] // second} s "
+        f"for {bbr['PROBE_RTT_LEN_NS'][0] // 10**6} ms",
+        "span of the least round-trip time": f"{bbr['MIN_RTT_NS'][0] // second} s",
+    }.items() <= {row: cells[0] for row, cells in page.items()}.items()
+    ecn = page["ECN: gain of alpha, part of alpha that is cut, longest path"][1]
+    cut = round(bbr["ALPHA"][0] / bbr["ECN_FACTOR"][0])
+    assert ecn == f"1/{1 << bbr['ALPHA_SHIFT'][0]}, 1/{cut}, {bbr['ECN_RTT_US'][0] // 1000} ms"
+    of, page = defines("prague"), listed("prague")
+    power = of["MAX_CWND"][0].bit_length() - 1
+    (rounds,) = re.findall(r"QW_PRAGUE_CODE \? (\d+)u : (\d+)u", text("cca/prague.h"))
+    assert {
+        "gain of alpha": [f"1/{1 << of['GAIN_SHIFT'][0]}", "the same"],
+        "round-trip time to which shorter ones are scaled": [f"{of['TARGET_US'][0] // 1000} ms", "the same"],
+        "rounds before that": [rounds[1], rounds[0]],
+        "least window": [f"{of['MIN_CWND'][0]} packets", "the same"],
+        "greatest window": [f"2^{power} packets", "the same"],
+        "least rate": ["none", f"{of['MIN_RATE'][0] * 8 // 1000} kbit/s"],
+        "burst": ["250 us", f"2^-{of['BURST_SHIFT'][0]} s"],
+    }.items() <= {row: cells[:2] for row, cells in page.items()}.items()
+    of, page = defines("copa"), listed("copa")
+    power = of["MAX_CWND"][0].bit_length() - 1
+    assert {
+        "1 / delta": f"{of['PACKETS'][0]} packets; in competition up to {of['MAX_PACKETS'][0]}",
+        "span of the least round-trip time": f"{of['MIN_RTT_NS'][0] // second} s",
+        "least window": f"{of['MIN_CWND'][0]} packets",
+        "greatest window, longest round-trip time": f"2^{power} packets, {of['MAX_RTT_US'][0] // 10**6} s",
+    }.items() <= {row: cells[0] for row, cells in page.items()}.items()
+    of, page = defines("ledbat_pp"), listed("ledbat-pp")
+    assert of["MINUTES"] == [10]
+    assert {
+        "target of the delay": f"{of['TARGET_US'][0] // 1000} ms",
+        "base delay": "the least of the last ten minutes, one value a minute",
+        "current delay": f"least of {of['SAMPLES'][0]} samples",
+        "GAIN": f"1/{of['MAX_GAIN'][0]} to 1",
+        "first and least window": f"{of['MIN_CWND'][0]} packets",
+        "slowdown": f"2 round trips, then a pause of {of['PAUSE'][0]} times its length",
+    }.items() <= {row: cells[0] for row, cells in page.items()}.items()
+    of, page = defines("westwood"), listed("westwood")
+    assert {
+        "shortest sample": f"{1000 // of['SAMPLES'][0]} ms",
+        "gain of both averages": f"1/{1 << of['SHIFT'][0]}",
+        "least round-trip time at first": f"{of['FIRST'][0]} s",
+    }.items() <= {row: cells[0] for row, cells in page.items()}.items()
