@@ -291,8 +291,8 @@ impl Jobs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without a name it lists the experiments and about how long each takes here. Each makes
-the runs of a figure or table, its data (CSV, Parquet), the figure with published values
-as hollow marks (SVG, PNG), and a verdict for each claim of the paper.
+the runs of a figure or table, its data (CSV, Parquet), and the figure (SVG, PNG). Hollow
+marks in it are published values. Each claim of the paper gets a verdict.
 
 Examples:
   queuewright reproduce
@@ -453,18 +453,18 @@ pub struct Question {
 /// `validate`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without files it runs the shipped rows: congestion controls alone and mixed, at 20 and
-50 Mbit/s, with 20 to 100 ms, through tail drop, CoDel, PIE, RED, SFQ, FQ and FQ-CoDel of the
-kernel, and through disciplines of ours as BPF programs. --random draws scenarios over all that both engines
-can do; draw 5 of a seed is the same however many there are. The simulator has ten seeds of
-each row, Linux those of --seeds [default: 1, of a draw 1..2, of a file its own]; a file whose
-seeds decide more than when flows start has its own on both. Each row is printed as soon as it
-is measured: what --json has printed until it was stopped, however, --measured takes.
+Without files it runs the shipped rows: congestion controls alone and mixed, at several rates
+and round-trip times, through the kernel's own disciplines, and through ours as BPF programs.
+--random draws scenarios over all that both engines can do. Draw 5 of a seed is the same however
+many there are. The simulator has ten seeds of each row, Linux those of --seeds [default: 1, of a
+draw 1..2, of a file its own]. A file whose seeds decide more than when flows start has its own on
+both. Each row is printed as soon as it is measured. --measured takes what --json has printed, also
+if it was stopped.
 
 --replay compares TCP alone: in the lab a connection of the kernel's sends over a drawn path, and
 the simulator's sender gets the very same acknowledgements at the same times. Before each of them
 they are compared: windows, what is in flight, SACKed, lost and sent again, the state, the pacing
-rate, and which segments were sent. A draw is the same if none of them ever differs, and the same
+rate, and which segments were sent. A draw is the same if none of them ever differs. It is the same
 but for rounding if none would, had the host been late or early at a few moments by 20 us at most.
 --out keeps each as a file, which is compared again without the lab. With --receive the kernel
 receives: what comes to it comes to the simulator's receiver, and every acknowledgement is compared.
@@ -475,7 +475,7 @@ Examples:
   queuewright validate --only fq-codel --measured measured.json
   queuewright validate my-scenario.toml --json
   queuewright validate --costs
-  A hundred drawn scenarios, kept as files and with what both engines did; then the simulator
+  A hundred drawn scenarios, kept as files and with what both engines did. Then the simulator
   alone again beside what Linux did; one of them; and half of them, for another machine:
     queuewright validate --random 100 --seed 7 --out drawn
     queuewright validate --random 100 --seed 7 --measured drawn/results.json
@@ -533,8 +533,8 @@ pub struct Validate {
     /// Instead of rows: what disciplines of the kernel and ours cost, in instructions a packet
     #[arg(long, conflicts_with_all = ["files", "random", "shard", "only", "seeds", "jobs", "measured", "out", "ns3"])]
     pub costs: bool,
-    /// Instead of whole runs: what comes to each row's queue in the simulator is sent through the
-    /// kernel's own discipline, and must leave it as it leaves ours, packet by packet
+    /// Instead of whole runs: send what comes to each row's queue in the simulator through the
+    /// kernel's own discipline, which it must leave as it leaves ours, packet by packet
     #[arg(long, conflicts_with_all = ["measured", "out", "ns3", "bpf", "costs"])]
     pub queues: bool,
     /// Print one JSON object
@@ -548,13 +548,13 @@ pub struct Validate {
 /// `packetdrill`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each script gets a line: passed; failed, with what it expects and what came; or not applicable,
-with all that it asks for and the simulated TCP does not have (docs/fidelity.md). Then how many
-there are of each. What scripts set with command lines (sysctls, ../common/defaults.sh) is read,
-and none of it is run.
+Each script gets a line: passed; failed, with what it expects and what came; or not applicable.
+That names all that it asks for and the simulated TCP does not have (docs/fidelity.md). Then how
+many there are of each. What scripts set with command lines (sysctls, ../common/defaults.sh) is
+read, and none of it is run.
 
 With --engine linux the scripts are run on the TCP of a real kernel, in a virtual machine and in
-virtual time (`scripts/setup lab`): the same checks, and not applicable is what the guest's
+virtual time (`scripts/setup lab`). The checks are the same, and not applicable is what the guest's
 program does not do. What scripts set is set in the virtual machine.
 
 Exit codes: 0 none failed, 1 a script failed, 2 a script cannot be read.
@@ -833,12 +833,12 @@ pub struct Set {
 /// `agent`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-queuepilot attached without weights leaves its choice to this program: at the end of each of
+queuepilot attached without weights leaves its choice to this program. At the end of each of
 its steps (5ms unless attached with another) it is told what the step showed, and its action
 holds from then on. Until then, and when it ends, threshold and action are those attached.
 Ctrl-C ends it; it prints how many steps there were, missed, and what one took.
 
-A COMMAND reads a line a step, {\"step\":7,\"observation\":[six],\"action\":3,\"reward\":0.9}, and
+A COMMAND reads a line a step, {\"step\":7,\"observation\":[six],\"action\":3,\"reward\":0.9}. It
 answers each with a line, its action, 0 to 5, within 1 s (the first, of step 0, within 60 s).
 docs/disciplines/queuepilot.md has an example.
 
