@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * AHAB (MacDavid, Chen, Rexford: "Scalable real-time bandwidth fairness in
- * switches", INFOCOM 2023), as the comparison in "Santa" (NSDI 2026) ran it, for one
- * port: hold every flow to a threshold rate T at the tail of the queue, and
- * move T each epoch to where what is let through fits the link.
+ * switches", INFOCOM 2023), as the comparison in "Santa" (NSDI 2026) ran it,
+ * for one port. Every flow is held to a threshold rate T at the tail of the
+ * queue. Each epoch T moves to where what is let through fits the link.
  *
  * A flow's rate is the least of three low-pass filters in a count-min sketch,
- * so the state is 115 kB however many flows pass; flows that share all three
+ * so the state is 115 kB however many flows pass. Flows that share all three
  * cells are held to T together. What T one step lower and one step higher would
  * have let through is filtered as well, and the new T is read off between.
  *
- * Filters and T are in Q6 of bytes per 500 us (Q6: 1 << 6 is 16 kbit/s):
- * the authors' unit, with room below. Departures from their program: T
- * reaches 16 kbit/s (1 Mbit/s), and stays below 8 times the capacity (17
- * Tbit/s), so that it is near when it is needed; what was let through is measured
- * where it was let through and not behind the queue; without being told, the
- * capacity is measured.
+ * Filters and T are in Q6 of bytes per 500 us (Q6: 1 << 6 is 16 kbit/s): the
+ * authors' unit, with room below. Departures from their program: T reaches 16
+ * kbit/s (1 Mbit/s), and stays below 8 times the capacity (17 Tbit/s), so that
+ * it is near when it is needed. What was let through is measured where it was
+ * let through, and not behind the queue. Without being told, the capacity is
+ * measured.
  */
 #ifndef QW_AHAB_H
 #define QW_AHAB_H

@@ -5,14 +5,14 @@
  * steps are Linux's (`tc ... red adaptive`), which are the paper's.
  *
  * Unless thresholds are told, they are the paper's automatic ones (its section
- * 6): min = max(5 packets, target * C / 2), max = 3 min, so that the average
- * stands at C * target, and a weight of 1 - exp(-1 / C), C being the link in
- * packets per second. Linux leaves all three to its user, and so did
- * QueuePilot's ARED_1..3, which the docs page shows how to set.
+ * 6). C is the link in packets per second: min = max(5 packets, target * C /
+ * 2), max = 3 min. So the average stands at C * target. The weight is 1 -
+ * exp(-1 / C). Linux leaves all three to its user, and so did QueuePilot's
+ * ARED_1..3, which the docs page shows how to set.
  *
  * What the paper does not have: unless it is told, C is measured, as what left
- * the queue while it was never empty, so that the thresholds follow a link
- * whose rate varies.
+ * the queue while it was never empty. So the thresholds follow a link whose
+ * rate varies.
  */
 #ifndef QW_ARED_H
 #define QW_ARED_H

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CAKE (Høiland-Jørgensen, Täht, Morton, LANMAN 2018; Linux sch_cake): a shaper,
- * tins by DSCP below it, in each tin flows hashed to queues and served in turns
- * that are the shorter the more flows their host has, and COBALT in each queue.
+ * CAKE (Høiland-Jørgensen, Täht, Morton, LANMAN 2018; Linux sch_cake): a
+ * shaper, and tins by DSCP below it. In each tin flows are hashed to queues and
+ * served in turns, which are the shorter the more flows their host has. Each
+ * queue has COBALT.
  *
- * As in Linux 7.2, but for this: packets count to `memlimit` by their bytes, not
- * by the memory that they take; an overflow costs the longest queue, where Linux's
- * heap may name another; a packet of several segments counts as so many of one
- * length; firewall marks, tc filters and NAT's tables, which know more of a packet
- * than it says, do not choose tins, queues or hosts; ACKs are not filtered, and no
- * overhead is below 0.
+ * As in Linux 7.2, but for this. Packets count to `memlimit` by their bytes,
+ * not by the memory that they take. An overflow costs the longest queue, where
+ * Linux's heap may name another. A packet of several segments counts as so many
+ * of one length. Firewall marks, tc filters and NAT's tables know more of a
+ * packet than it says, and do not choose tins, queues or hosts. ACKs are not
+ * filtered, and no overhead is below 0.
  *
  * `random` is stretched as in dice.h: for BLUE, and so that a queue's part of a
  * quantum loses no byte to rounding.

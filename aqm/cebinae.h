@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Cebinae (Yu, Sonchack, Liu: "Cebinae: scalable in-network fairness
- * augmentation", SIGCOMM 2022), after its authors' ns-3 model: find the flows
- * that take the most of a saturated link, hold them as a group to a little less
- * than they had, and leave what that frees to the others, round by round.
+ * augmentation", SIGCOMM 2022), after its authors' ns-3 model. The flows that
+ * take the most of a saturated link are found, and held as a group to a little
+ * less than they had. What that frees is left to the others, round by round.
  *
- * Two queues swap roles every `dt`: the head queue, served first, takes what a
- * group may send in this round, the tail queue what it may send in the next;
- * what is beyond both is dropped. Top flows are kept in a cache of fixed size,
+ * Two queues swap roles every `dt`. The head queue, served first, takes what a
+ * group may send in this round, the tail queue what it may send in the next.
+ * What is beyond both is dropped. Top flows are kept in a cache of fixed size,
  * so the state is 33 kB however many flows pass.
  *
  * Departures from the model. A round ends when its time is over and its head
  * queue is empty, so that an overestimated capacity makes rounds longer and
- * costs no order; that takes the place of the model's switch of priorities
- * some microseconds early. A group's bytes are counted when they are let through,
- * as one that overloads a round could otherwise send nothing at all in the next
+ * costs no order. That takes the place of the model's switch of priorities some
+ * microseconds early. A group's bytes are counted when they are let through, as
+ * one that overloads a round could otherwise send nothing at all in the next
  * (`count_drops` is the model's way). Without being told, the capacity is
  * measured, and until it is known this is one FIFO queue. `random` is not used.
  */

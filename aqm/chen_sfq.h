@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A RECONSTRUCTION of the single-queue fair queueing of Chen et al. (IEEE/ACM
- * ToN 32(5), 2024, SQ-WFQ), of which only the outline is public: one FIFO; for
- * each flow what it was admitted so far, C_f; a round number r that grows with
- * every departure, faster over a short queue and slower over a long one; a
+ * ToN 32(5), 2024, SQ-WFQ), of which only the outline is public. There is one
+ * FIFO. Each flow has C_f, what it was admitted so far. A round number r grows
+ * with every departure, faster over a short queue and slower over a long one. A
  * packet is admitted if that does not take its flow too far ahead of the round.
  *
  * What the outline leaves open is chosen here, as said at each place: the form
- * of the growth, how far ahead is too far, and which flows are active: those
- * that are ahead of the round, as in the fluid system that fair queueing follows.
- * One that wants less than its share is so for a part of the time, and the others
- * have what it leaves. Equal weights. The burst tolerance of its second scheme (SQ-EWFQ) is left
- * out. `random` is not used.
+ * of the growth, how far ahead is too far, and which flows are active. Active
+ * are those that are ahead of the round, as in the fluid system that fair
+ * queueing follows. One that wants less than its share is so for a part of the
+ * time, and the others have what it leaves. Equal weights. The burst tolerance
+ * of its second scheme (SQ-EWFQ) is left out. `random` is not used.
  */
 #ifndef QW_CHEN_SFQ_H
 #define QW_CHEN_SFQ_H

@@ -7,22 +7,23 @@
  * hit as often as it is found in the queue, so that one that does not yield is
  * held down, and nothing is kept of any flow.
  *
- * A host of this project has a list, of which it takes the head and nothing else.
- * The packet that is drawn is therefore marked, in a ring of the flows of those
- * that wait, and dropped when it comes to the head. To every rule it is gone from
- * then on: the average counts it no more, no draw finds it, its place in the ring
- * is the hole that Linux has there. Only its memory is not free yet. The host
- * counts it among what waits, and the buffer's limit, which is a promise about
- * memory, holds for it too: a flood leaves as many such as come in while a packet
- * waits. So an arrival may find no room where Linux has some. But in Linux, too,
- * holes take room, in a table of the power of two above the limit; and one that
- * they fill takes itself for empty, as choke_enqueue() looks for packets alone.
+ * A host of this project has a list, of which it takes the head and nothing
+ * else. The packet that is drawn is therefore marked, in a ring of the flows of
+ * those that wait, and dropped when it comes to the head. To every rule it is
+ * gone from then on. The average counts it no more, no draw finds it, and its
+ * place in the ring is the hole that Linux has there. Only its memory is not
+ * free yet. The host counts it among what waits, and the buffer's limit, which
+ * is a promise about memory, holds for it too. A flood leaves as many such as
+ * come in while a packet waits. So an arrival may find no room where Linux has
+ * some. But in Linux, too, holes take room, in a table of the power of two
+ * above the limit. And one that they fill takes itself for empty, as
+ * choke_enqueue() looks for packets alone.
  *
  * It departs from Linux further in that
  *  - numbers are 64 bits wide, times too;
- *  - thresholds follow the limit if the host changes it, and are 1 at least; an
- *    average has a weight also where tc gives up, or, from min = 1, takes one of
- *    2^-27 and less, with which no average ever rises;
+ *  - thresholds follow the limit if the host changes it, and are 1 at least;
+ *  - an average has a weight also where tc gives up, or, from min = 1, takes one
+ *    of 2^-27 and less, with which no average ever rises;
  *  - a burst too small for tc, and the idle link's clock, are as in red.h;
  *  - flows are told apart by the host's hash, where Linux compares a digest:
  *    ports, protocol and addresses, of IPv6 half of the source's alone;

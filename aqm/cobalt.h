@@ -5,14 +5,14 @@
  *  - CoDel's for senders that react: while packets wait longer than `target`, a
  *    signal every interval / sqrt(count). When they no longer do, `count` is not
  *    forgotten but walks back along the same schedule;
- *  - BLUE's for those that do not: a drop probability that goes up whenever
- *    the buffer overflows, and down whenever the queue runs empty, at most
- *    one step of either in a `target`. It drops whatever ECN says.
+ *  - BLUE's for those that do not. Its drop probability goes up whenever the
+ *    buffer overflows, and down whenever the queue runs empty, at most one step
+ *    of either in a `target`. It drops whatever ECN says.
  *
- * This is Linux in all but two points: an overflow costs the arriving packet, as
- * there is no longest queue to drop from; and BLUE goes down, and count back,
- * when the queue has run empty. Linux does that to an empty queue when the turn
- * comes to it while others have packets: to one that is alone never.
+ * This is Linux in all but two points. An overflow costs the arriving packet,
+ * as there is no longest queue to drop from. And BLUE goes down, and count
+ * back, when the queue has run empty. Linux does that to an empty queue when
+ * the turn comes to it while others have packets: to one that is alone never.
  */
 #ifndef QW_COBALT_H
 #define QW_COBALT_H

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * CoDel, "controlled delay" (RFC 8289): drop at the head of the queue once
- * packets have waited longer than `target` for a whole `interval`, and then
- * the faster, the longer that lasts: the gap between drops is
- * interval / sqrt(count).
+ * packets have waited longer than `target` for a whole `interval`. The longer
+ * that lasts, the faster it drops: the gap between drops is interval /
+ * sqrt(count).
  *
  * RFC 8289 states the rule as a loop over the queue inside dequeue. Here the
  * host holds the loop: it offers one head packet at a time, and after a drop
  * offers the next. What the RFC keeps in its program counter between two
  * packets of one loop is kept in `after_drop`.
  *
- * Where RFC 8289's pseudocode and Linux differ, this is Linux: the inverse
- * square root by one Newton step a drop in 16 bits, the packet-length floor
- * as a parameter (`mtu_bytes`) instead of the longest packet seen, a strict
- * comparison with the end of the first interval, a bound on the drops of one
- * dequeue, and all times in whole ticks of 1024 ns. `random` is not used.
+ * Where RFC 8289's pseudocode and Linux differ, this is Linux. The inverse
+ * square root is by one Newton step a drop in 16 bits. The packet-length floor
+ * is a parameter (`mtu_bytes`) instead of the longest packet seen. The
+ * comparison with the end of the first interval is strict, and the drops of one
+ * dequeue are bounded. All times are in whole ticks of 1024 ns. `random` is not
+ * used.
  */
 #ifndef QW_CODEL_H
 #define QW_CODEL_H

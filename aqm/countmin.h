@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A count-min sketch (Cormode and Muthukrishnan, 2005) of 8-bit saturating
- * counters that is cleared at once: a block of counters carries the epoch that
+ * counters that is cleared at once. A block of counters carries the epoch that
  * it counts for, and is cleared when it is first used in a later one. No call
  * does more than ROWS blocks, one cache line each.
  */

@@ -8,31 +8,30 @@
  *   c(x) = 1 + (x - Tc) / (Qmax - Tc) (cmax - 1)     x >= Tc        (eq. 1)
  *
  * and takes as many tokens out of a bucket that holds B_CA and is refilled at
- * R_CA; if they are not there, it is dropped, and takes none, as a packet
- * does that the buffer has no room for. With R_CA = C, the rate of the link,
- * what fills the queue to Tc may go on for ever, what fills it further only
- * until the bucket is empty: an episode of overload passes, a standing queue
- * does not. For cmax = 1 the tokens that are missing are at most the packets
- * above Tc, the bucket cannot run empty, and this is tail drop.
+ * R_CA. If they are not there, the packet is dropped and takes none, as does
+ * one that the buffer has no room for. With R_CA = C, the rate of the link,
+ * what fills the queue to Tc may go on for ever. What fills it further may go
+ * on only until the bucket is empty. An episode of overload passes, a standing
+ * queue does not. For cmax = 1 the tokens that are missing are at most the
+ * packets above Tc, the bucket cannot run empty, and this is tail drop.
  *
- * The paper needs to know C. This project's variant, `rate` = 0, does not: as long as
- * the link is busy, C dt is just what has left the queue, so each departure
- * puts its own bytes into the bucket, whatever the link's rate is at the time.
- * While the link idles the bucket is filled at the rate that the link had when
- * it was busy, of which `window` is remembered. No estimate is
- * needed where it would matter, above Tc, and cmax = 1 is tail drop as before.
- * The last packet of a busy period is not measured: hosts say that their queue
- * is empty before the link is done with it, or when the next one comes.
+ * The paper needs to know C. This project's variant, `rate` = 0, does not. As
+ * long as the link is busy, C dt is just what has left the queue. So each
+ * departure puts its own bytes into the bucket, whatever the link's rate is at
+ * the time. While the link idles the bucket is filled at the rate that the link
+ * had when it was busy, of which `window` is remembered. No estimate is needed
+ * where it would matter, above Tc, and cmax = 1 is tail drop as before. The
+ * last packet of a busy period is not measured: hosts say that their queue is
+ * empty before the link is done with it, or when the next one comes.
  *
- * Qmax is the buffer, in bytes or, by full packets, in packets, the smaller, of a
- * shared one the even part; a
- * host without a limit has one of QW_CP_AQM_PACKETS here. Where that is more than
- * the link sends in `burst`, Qmax follows the link's rate, and the bucket with
- * it: it keeps its tokens, as many as it then holds. A packet that costs more
- * than all of it passes when it is full, and leaves it as much in debt. Bytes are as the
- * link counts them, in the queue too: the paper's 1507/1500 in the size of the
- * bucket is the overhead that its queue did not count.
- * `random` is not used.
+ * Qmax is the buffer, in bytes or, by full packets, in packets, whichever is
+ * smaller. Of a shared buffer it is the even part. A host without a limit has
+ * one of QW_CP_AQM_PACKETS here. Where that is more than the link sends in
+ * `burst`, Qmax follows the link's rate, and the bucket with it: it keeps its
+ * tokens, as many as it then holds. A packet that costs more than all of it
+ * passes when it is full, and leaves it as much in debt. Bytes are as the link
+ * counts them, in the queue too: the paper's 1507/1500 in the size of the
+ * bucket is the overhead that its queue did not count. `random` is not used.
  */
 #ifndef QW_CP_AQM_H
 #define QW_CP_AQM_H

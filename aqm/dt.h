@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Dynamic Thresholds (Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998): a queue
- * takes packets while it is shorter than alpha times what is free of the
- * buffer that all ports of a device share. A lone busy queue then has
- * alpha / (1 + alpha) of the buffer, n of them alpha / (1 + n alpha) each, and
- * the rest is kept for the next one to become busy.
+ * Dynamic Thresholds (Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998). A queue
+ * takes packets while it is shorter than alpha times what is free of the buffer
+ * that all ports of a device share. A lone busy queue then has alpha / (1 +
+ * alpha) of the buffer. Of n busy ones each has alpha / (1 + n alpha). The rest
+ * is kept for the next one to become busy.
  *
  * A port with a buffer of its own is taken for a device with one port.
  * `random` is not used.

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * DualPI2 (RFC 9332 appendix A; Linux sch_dualpi2, 6.17 and later): two queues
- * that share a link and a controller. Scalable senders (ECT(1), RFC 9331) get
- * a low-latency queue L that is marked above `step`, a millisecond; everybody else gets the classic queue C with PI2's squared
- * probability. The coupling (k p for L) keeps the rates of both kinds of sender
- * alike although L is served first; a weighted round robin that is all but
- * priority keeps L from starving C.
+ * that share a link and a controller. Scalable senders (ECT(1), RFC 9331) get a
+ * low-latency queue L that is marked above `step`, a millisecond; everybody
+ * else gets the classic queue C with PI2's squared probability. The coupling (k
+ * p for L) keeps the rates of both kinds of sender alike although L is served
+ * first. A weighted round robin that is all but priority keeps L from starving
+ * C.
  *
- * This is Linux where it differs from the RFC: the controller looks at the
- * longer of both delays, L's mark is by the step or by the coupling and not by
- * the greater of two probabilities, and credits take the place of the
- * time-shifted FIFO. Squared probabilities are rolled at once, not twice.
+ * This is Linux where it differs from the RFC. The controller looks at the
+ * longer of both delays. L's mark is by the step or by the coupling, and not by
+ * the greater of two probabilities. Credits take the place of the time-shifted
+ * FIFO. Squared probabilities are rolled at once, not twice.
  */
 #ifndef QW_DUALPI2_H
 #define QW_DUALPI2_H

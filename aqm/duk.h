@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * DUK, "delay utilization knee" (Novak, Kasera, "Auto-Tuning Active Queue
- * Management", COMSNETS 2017): once in an interval of length dt one probability
- * is computed with which the arrivals of the next one are dropped, or marked:
+ * Management", COMSNETS 2017). Once in an interval of length dt one probability
+ * is computed, with which the arrivals of the next one are dropped, or marked:
  *
  *   p = 1 - C/A [ dU (1 + dt) / ((1 - dD/dU + (1 + dt)) dt) + U ]   (eq. 9)
  *
  * A is the arrival rate, drops included, C the capacity of the link, U the
- * utilisation, D the sojourn time, dU and dD their changes since the
- * evaluation before, dt the interval, both times in ticks of a clock. The
- * bracket is the utilisation that leads to the knee of delay over utilisation,
- * where dD = dU. An empty queue, or nothing arriving: p = 0 (Algorithm 1).
+ * utilisation, and D the sojourn time. Of the last two, dU and dD are the
+ * changes since the evaluation before. The interval is dt. Both times are in
+ * ticks of a clock. The bracket is the utilisation that leads to the knee of
+ * delay over utilisation, where dD = dU. An empty queue, or nothing arriving: p
+ * = 0 (Algorithm 1).
  *
  * The paper leaves much open. What follows are this project's choices; each
  * number in them is a parameter, and docs/disciplines/duk.md shows what it does.
  *  - dU = 0: the fraction is multiplied through by dU, to
- *    dU^2 (1 + dt) / (((2 + dt) dU - dD) dt), which is 0 then; a denominator
+ *    dU^2 (1 + dt) / (((2 + dt) dU - dD) dt), which is 0 then. A denominator
  *    of 0 makes the term 0. So p = 1 - beta/A, the excess and no more.
  *  - C: bytes over time of departures that followed one another without a
  *    pause, over an interval. In an interval in which the link never paused
@@ -28,9 +29,9 @@
  *    of arrivals would count as overload. But if p was above 0, and the queue is
  *    there again at the end, the link could have been full: p = 1 - C/A.
  *  - A standing queue, the shortest that the queue was in the interval, is work
- *    for the link that arrived before it: the share drain of it is taken off what the
- *    next interval may admit. By equation 9 alone no force brings the queue of
- *    senders that do not yield down again: it wanders.
+ *    for the link that arrived before it. The share drain of it is taken off
+ *    what the next interval may admit. By equation 9 alone no force brings the
+ *    queue of senders that do not yield down again: it wanders.
  *  - dt: see "Interval" below.
  *
  * DUK needs no limit of the buffer; if the host has one, it holds.

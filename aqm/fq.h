@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Fair queueing with a queue for every flow, as Linux's sch_fq on a router and
- * without its pacing (which is the sender's affair here): deficit round robin, new
- * flows first and with a credit of ten packets, tail drop by the packets of a flow
- * and of all, and a queue that goes before all others for who finds nobody waiting.
+ * without its pacing, which is the sender's affair here. It is a deficit round
+ * robin, new flows first and with a credit of ten packets. Tail drop is by the
+ * packets of a flow and of all. One queue goes before all others, for who finds
+ * nobody waiting.
  *
  * On the sender's own host Linux has a queue for each socket. What passes through
  * has none: there the flow's hash, cut by `orphan_mask`, chooses one of 1024. Linux

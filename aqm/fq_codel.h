@@ -3,10 +3,10 @@
  * FQ-CoDel (RFC 8290): flows hashed to queues, a deficit round robin over
  * these that serves new ones first, and CoDel in each.
  *
- * As in Linux: CoDel marks by default; what does not fit costs the queue with
- * the most bytes half of them, at most `drop_batch` packets, from its head; and
- * CoDel's count of that queue is raised by as many, its square root is not. Linux
- * also bounds the memory that packets take with their overhead, here
+ * As in Linux, CoDel marks by default. What does not fit costs the queue with
+ * the most bytes half of them, at most `drop_batch` packets, from its head.
+ * CoDel's count of that queue is raised by as many, its square root is not.
+ * Linux also bounds the memory that packets take with their overhead; here
  * `memory_limit` bounds their bytes. `random` is not used.
  */
 #ifndef QW_FQ_CODEL_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * FQ-PIE, as Linux's sch_fq_pie has it: flows hashed to queues, a deficit round
- * robin over these that serves new ones first, and in each a PIE of its own, which
- * judges arrivals by what waits in their queue and by how long that has waited.
+ * FQ-PIE, as Linux's sch_fq_pie has it: flows hashed to queues, and a deficit
+ * round robin over these that serves new ones first. Each queue has a PIE of
+ * its own, which judges arrivals by what waits in their queue and by how long
+ * that has waited.
  *
  * All PIEs tick at the same times. A queue's ticks are made when a packet comes to
  * it or leaves it: nothing that they read changes in between.

@@ -2,17 +2,17 @@
 /*
  * GSP, "global synchronization protection" (Lautenschlaeger and Francini, HPSR
  * 2015; draft-lauten-aqm-gsp): a tail drop that takes one packet, not a row of
- * them. Above a threshold an arrival is dropped, and then none for an
- * interval, in which the one sender that lost a packet can react, so that
- * senders do not all back off at once. Where that is too little, because there
- * are many of them, the adaptive variant shortens the interval by the time
- * that the queue spends above the threshold.
+ * them. Above a threshold an arrival is dropped, and then none for an interval.
+ * In it the one sender that lost a packet can react, so that senders do not all
+ * back off at once. Where that is too little, because there are many of them,
+ * the adaptive variant shortens the interval by the time that the queue spends
+ * above the threshold.
  *
  * A buffer that overflows takes packets of many senders, and what they leave
  * unused then says nothing about their number. So time below the threshold does
  * not count after an overflow until the queue has run empty and risen above
- * again; here also not for longer than tau after it was empty, as silence is no
- * consequence of an overflow.
+ * again. Here it also does not count for longer than tau after the queue was
+ * empty, as silence is no consequence of an overflow.
  *
  * `random` is not used.
  */

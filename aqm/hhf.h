@@ -6,12 +6,12 @@
  * first.
  *
  * Who sends much is found by a multistage filter (Estan and Varghese, SIGCOMM
- * 2002): four rows of counters, of which a flow has one in each by its hash, and
- * its bytes are at most the least of its four. A flow whose least counter passes
- * `admit_bytes` before the counters begin anew is heavy, and stays so as long as
- * it sends something in each `evict_timeout`. It is kept in a table, and counts
- * in the filter no more (section 3.3.1); another one raises its counters to the
- * least of them and its packet only (section 3.3.2).
+ * 2002). It has four rows of counters, in each of which a flow has one by its
+ * hash. The flow's bytes are at most the least of its four. A flow whose least
+ * counter passes `admit_bytes` before the counters begin anew is heavy, and
+ * stays so as long as it sends something in each `evict_timeout`. It is kept in
+ * a table, and counts in the filter no more (section 3.3.1). Another one raises
+ * its counters to the least of them and its packet only (section 3.3.2).
  *
  * It departs from Linux in that
  *  - the hash is the host's, without a key of its own;

@@ -5,7 +5,7 @@
  *
  *	p += alpha (delay - target) + beta (delay - delay at the last update)
  *
- * without the table of gains that PIE needs: what is steered is a probability
+ * without the table of gains that PIE needs. What is steered is a probability
  * to which every sender's rate is inversely proportional, or that is squared
  * for those whose rate follows its square root.
  *

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * PI2 (De Schepper, Bondarenko, Tsang, Briscoe: "PI2: a linearized AQM for
- * both classic and scalable TCP", CoNEXT 2016): one queue, one PI controller
+ * PI2 (De Schepper, Bondarenko, Tsang, Briscoe: "PI2: a linearized AQM for both
+ * classic and scalable TCP", CoNEXT 2016). It has one queue, one PI controller
  * for a base probability p, and two ways to apply it to arriving packets.
- * Classic senders, whose window follows 1 / sqrt(p), get p squared; scalable
- * ones (ECT(1), RFC 9331), whose window follows 1 / p, get k p, which gives
- * both about the same rate.
+ * Classic senders, whose window follows 1 / sqrt(p), get p squared. Scalable
+ * ones (ECT(1), RFC 9331), whose window follows 1 / p, get k p. That gives both
+ * about the same rate.
  *
  * The squared probability is rolled once with p p, not twice with p: the same
  * chance from one number. As in RFC 9332 (appendix A.1), above k p = 1 marks

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * PIE, "proportional integral controller enhanced" (RFC 8033): every
- * `tupdate` a drop probability moves with the sojourn time's distance from
- * `target` (alpha) and with its trend (beta); arriving packets are dropped, or
- * marked, with that probability.
+ * PIE, "proportional integral controller enhanced" (RFC 8033): every `tupdate`
+ * a drop probability moves with the sojourn time's distance from `target`
+ * (alpha) and with its trend (beta). Arriving packets are dropped, or marked,
+ * with that probability.
  *
  * Where RFC 8033 and Linux differ, this is Linux:
  *  - the delay is taken from the packets' own time in the queue; the RFC's
@@ -14,8 +14,8 @@
  *  - a mark that the accumulated probability alone has brought about does not
  *    restart it, so that marks go on until the dice mark, or a packet is dropped;
  *  - times are whole ticks of 64 ns, and the departure rate is in 1/256 bytes a
- *    tick: whole ones, of which slow links have few (20 at 10 Mbit/s), and none
- *    below 0.5 Mbit/s, where the delay stays unknown.
+ *    tick. It is whole, too. Slow links have few of these (20 at 10 Mbit/s),
+ *    and below 0.5 Mbit/s there is none, so that the delay stays unknown.
  * It departs from Linux, towards the RFC, in that the probability stays within
  * 0..1 (Linux lets it wind up beyond 1).
  *

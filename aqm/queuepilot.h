@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * QueuePilot (INFOCOM 2023): a learned policy that chooses, every step of 5 ms,
+ * QueuePilot (INFOCOM 2023): a learned policy. Every step of 5 ms it chooses
  * with which probability arrivals of ECN-capable senders are marked, from what
  * the queue did in the last step. Beside that it is tail drop.
  *
  * Observations, reward, actions and clock are those of the authors' program
  * where it differs from the paper. The policy is theirs in form (an LSTM of 32
- * units, two layers of 64, six actions) in integers: weights in Q12, activations
- * in Q15, the same bits on every host. Without weights a scripted policy stands
- * in: one probability above a share of the buffer, none below.
+ * units, two layers of 64, six actions), in integers. Weights are in Q12,
+ * activations in Q15, and the bits are the same on every host. Without weights
+ * a scripted policy stands in: one probability above a share of the buffer,
+ * none below.
  *
  * Steps that are due when nobody calls are made up for, the last
  * QW_QUEUEPILOT_CATCH_UP of them; each sees what was counted in it. A host with

@@ -12,13 +12,13 @@
  *  - for an arriving packet it calls X_enqueue() with the queue as it stands
  *    *before* the packet is added, and adds it unless the verdict is a drop;
  *  - to send, it takes the head packet off the queue and calls X_dequeue() with
- *    the queue as it stands *after* the packet left; on a drop it discards the
- *    packet and goes on with the next head; on an empty queue it calls
- *    X_idle() instead;
+ *    the queue as it stands *after* the packet left. On a drop it discards the
+ *    packet and goes on with the next head. On an empty queue it calls X_idle()
+ *    instead;
  *  - `now` never runs backwards between calls on one state;
- *  - timers are the discipline's own affair: each call first catches up
- *    with every tick that is due by `now`, so results do not depend on who
- *    would have fired the timer.
+ *  - timers are the discipline's own affair: each call first catches up with
+ *    every tick that is due by `now`. So results do not depend on who would
+ *    have fired the timer.
  *
  * Every header has one shape, so that a host can treat them alike:
  *   struct qw_X_params    set once, before qw_X_init(), never written by qw_X

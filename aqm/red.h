@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * RED, "random early detection" (Floyd and Jacobson 1993), with the arithmetic
- * of Linux's sch_red and of the tc that sets it up: an average of the queue
- * over the arrivals; below `min` all is well, above `max` every packet is
- * marked or dropped, between them one in about 1 / p, where p rises with the
- * average from 0 to max_P, and not two in a row.
+ * of Linux's sch_red and of the tc that sets it up. It looks at an average of
+ * the queue over the arrivals. Below `min` all is well, above `max` every
+ * packet is marked or dropped. Between them it is one in about 1 / p, and not
+ * two in a row, where p rises with the average from 0 to max_P.
  *
  * It departs from Linux in that
  *  - numbers are 64 bits wide;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The rate of the link behind a queue, for disciplines that must know it
- * and were not told: while packets wait the link is busy, so the time between
- * two departures is what it took for the first. Nothing is known until the
- * link was busy for a window, and idle time does not count.
+ * The rate of the link behind a queue, for disciplines that must know it and
+ * were not told. While packets wait the link is busy, so the time between two
+ * departures is what it took for the first. Nothing is known until the link was
+ * busy for a window, and idle time does not count.
  *
  * For queues that drop nothing at their head. Packets that leave at one instant
- * are one lot: the link was busy with all of it until the next if packets wait
+ * are one lot. The link was busy with all of it until the next if packets wait
  * behind the last of the lot, whatever was so in its middle. Lots of one size
  * are measured right over a window. Where some lots are larger, and those empty
  * the queue, the rest count alone: it reads low. A host that takes packets

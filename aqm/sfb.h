@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Stochastic Fair BLUE (Feng, Kandlur, Saha and Shin 2001), with the arithmetic
- * of Linux's sch_sfb. A Bloom filter of 8 levels with 16 bins: a flow has one bin
- * in each, by its hash. A bin counts the packets that wait in it, and has a
+ * of Linux's sch_sfb. A Bloom filter of 8 levels with 16 bins: a flow has one
+ * bin in each, by its hash. A bin counts the packets that wait in it, and has a
  * probability that rises with each arrival while it is full and falls with each
- * while it is empty. A packet is marked or dropped with the least probability of
- * its flow's 8 bins, so that only who fills all of them is held down: one that
- * does not yield, and then comes into a penalty box with a rate of its own.
+ * while it is empty. A packet is marked or dropped with the least probability
+ * of its flow's 8 bins, so that only who fills all of them is held down. That
+ * is one that does not yield, which then comes into a penalty box with a rate
+ * of its own.
  *
- * Filters are two. Now and then the other one comes into use, so that who shares
- * all 8 bins with a flow that does not yield does not do so for good; for a while
+ * Filters are two. Now and then the other one comes into use. So who shares all
+ * 8 bins with a flow that does not yield does not do so for good. For a while
  * before, flows that do not yield are entered in both.
  *
  * It departs from Linux in that

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Stochastic Fairness Queueing (McKenney, INFOCOM 1990) as Linux's sch_sfq has
- * it, without its optional RED: flows hashed to buckets, one packet's worth a
- * turn, and what does not fit costs the longest queue its last packet; of several
- * the one that came to its length last.
+ * it, without its optional RED. Flows are hashed to buckets, and a turn is one
+ * packet's worth. What does not fit costs the longest queue its last packet, of
+ * several the one that came to its length last.
  *
  * Parameters beyond what Linux has room for are cut to that, as there.
  *

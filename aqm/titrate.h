@@ -11,18 +11,18 @@
  *    way to MI-thresh while above it, else by one packet;
  *  - else T is right and stays.
  * An arrival is dropped if it would take the queue above T while EQlen, the
- * queue's recent length without its outliers, is above T too, so that a short
- * burst passes.
+ * queue's recent length without its outliers, is above T too. So a short burst
+ * passes.
  *
  * The paper's text and the code behind its figures differ. QW_TITRATE_PAPER is
  * the text, with its gaps closed as written at each place below;
  * QW_TITRATE_ARTIFACT is what that code does, less its arithmetic accidents.
  * What "zero" means is the biggest difference: the code counts from when the
  * last packet leaves the queue. By the paper's rules, the time is counted here
- * from when the link finds nothing to send (qw_titrate_idle), so that x / w is
- * just the share of the link that was lost, and w / (w - x) is one over the
- * utilisation. A host must therefore call qw_titrate_idle() when the link
- * could send, not already while it is busy with the last packet.
+ * from when the link finds nothing to send (qw_titrate_idle). So x / w is just
+ * the share of the link that was lost, and w / (w - x) is one over the
+ * utilisation. A host must therefore call qw_titrate_idle() when the link could
+ * send, not already while it is busy with the last packet.
  *
  * Intervals end and samples are taken at the first call after they are due;
  * as the queue stands still between calls, nothing is lost by that.

@@ -3,10 +3,10 @@
  * BBR version 3: draft-ietf-ccwg-bbr-06 with the editors' text of August 2026
  * ("the draft" below; sections by their names). It paces at the highest rate at
  * which the path delivered lately. In flight it keeps a small multiple of that
- * rate times the least round-trip time (the BDP), below two kinds of bounds that
- * losses set: long-term (the most that passed while it probed) and short-term
- * (what passes now). With QW_BBR3_CODE it does what Google's TCP code does, where
- * that differs:
+ * rate times the least round-trip time (the BDP), below two kinds of bounds
+ * that losses set. The long-term bound is the most that passed while it probed,
+ * the short-term one what passes now. With QW_BBR3_CODE it does what Google's
+ * TCP code does, where that differs:
  *
  *   rule                     draft (default)        code (QW_BBR3_CODE 1)
  *   pacing in Startup        4 ln 2 = 2.773         710/256 = 2.773

@@ -176,9 +176,9 @@ class Scenario:
         """As many scenarios, each with values of its own.
 
         Args:
-            over: What they are drawn from, by path as in `changed`: a range, `"5mbit..50mbit"` or `"1..30"`,
-                in which every factor of two is as likely as another (where it begins at 0: every value); or
-                a list, of which each value is as likely.
+            over: What they are drawn from, by path as in `changed`. It is a range, `"5mbit..50mbit"` or
+                `"1..30"`, in which every factor of two is as likely as another, or every value if it begins
+                at 0. Or it is a list, of which each value is as likely.
             count: How many, 1 to 10,000.
             seed: 0 to 2^53 - 1. The same one draws the same.
 

@@ -9,7 +9,7 @@
 
     many = gymnasium.make_vec("Queuewright/Marking-v0", num_envs=16)
 
-Every step of 5 ms an agent sees what a queue did, and chooses with which probability the packets of
+Every step of 5 ms an agent sees what a queue did. It chooses with which probability the packets of
 ECN-capable senders are marked in the next one (Dery, Krupnik, Keslassy, INFOCOM 2023, section III). What is
 seen and earned is what `aqm/queuepilot.h` says, which a trained policy runs as, simulated or in a kernel.
 """

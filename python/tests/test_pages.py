@@ -74,14 +74,19 @@ def prose(page: Path) -> list[str]:
     return [text.replace("*", "") for text in whole]
 
 
-def sentences(page: Path) -> list[list[str]]:
-    """Its sentences, as words."""
+def words(paragraphs: list[str]) -> list[list[str]]:
+    """Their sentences, as words."""
     return [
         one.split()
-        for text in prose(page)
+        for text in paragraphs
         for one in re.split(r"(?<=[.!?:])\)? +(?=[(\"A-Z0-9])", text)
         if one
     ]
+
+
+def sentences(page: Path) -> list[list[str]]:
+    """Its sentences, as words."""
+    return words(prose(page))
 
 
 def syllables(word: str) -> int:
@@ -245,16 +250,16 @@ def test_messages_that_have_a_cure_are_those_of_the_program() -> None:
     # A text may be broken into lines there, and have names put into it.
     source = re.sub(r"\\\n\s*", "", "\n".join(file.read_text() for file in files))
 
-    def words(text: str) -> list[str]:
+    def parts_of(text: str) -> list[str]:
         return re.findall(r"[A-Za-z0-9_'-]+", text)
 
-    said = f" {' '.join(words(source))} "
+    said = f" {' '.join(parts_of(source))} "
     strange, looked_at = [], 0
     for row in re.findall(r"^\| (.*) \|$", (ROOT / "docs/how-to/it-does-not-work.md").read_text(), re.M):
         # The doctor's have the name of the line before them.
         message = ["", *row.split(" | ")][-2]
         for text in re.findall(r"`([^`]+)`", message):
-            parts = words(text)
+            parts = parts_of(text)
             runs = zip(parts, parts[1:], parts[2:], strict=False)
             if len(parts) >= 3:
                 looked_at += 1

@@ -65,10 +65,10 @@ def evaluate(
 ) -> list[dict[str, Any]]:
     """Runs policies and others in each network, and says what each was worth.
 
-    A row for each network and discipline: `reward` (mean of the paper's over the steps, of 5 ms, of the
-    second half of a run: -1 where the buffer overflowed; what is dropped by choice is a signal, as a mark
-    is), `utilization`, `drop_fraction`, `queue_of_buffer`, and the network: its number,
-    from 1 on, and what it is.
+    A row for each network and discipline: `reward`, `utilization`, `drop_fraction`, `queue_of_buffer`, and
+    the network: its number, from 1 on, and what it is. `reward` is the mean of the paper's over the steps,
+    of 5 ms, of the second half of a run. A step in which the buffer overflowed has -1. What is dropped by
+    choice is a signal, as a mark is.
 
     Args:
         policies: A file, or the name of a policy that Queuewright brings; or several.

@@ -298,8 +298,8 @@ fn senders(results: &Comparison, pool: &mut Pool) -> Option<Figure> {
     (!views.is_empty()).then(|| Figure {
         id: "senders".into(),
         title: "Goodput against wait, flow by flow".into(),
-        words: "<p>Each faint point is a flow of a seed (of more than 300 some are drawn), each mark the median of a discipline's flows, each curve their 1-sigma ellipse, as RFC 7928 \
-                (section 2.7) has it: a wide one says that the wait varies from flow to flow or from seed to seed, a high one that goodput does. \
+        words: "<p>Each faint point is a flow of a seed (of more than 300 some are drawn). Each mark is the median of a discipline's flows, and each curve their 1-sigma \
+                ellipse, as RFC 7928 (section 2.7) has it. A wide one says that the wait varies from flow to flow or from seed to seed, a high one that goodput does. \
                 Sloping down to the right: who waits longer gets less.</p>"
             .into(),
         controls: vec![("Flows", names)],
