@@ -671,3 +671,71 @@ def test_constants_on_the_pages_of_controls_are_those_of_the_headers() -> None:
         "gain of both averages": f"1/{1 << of['SHIFT'][0]}",
         "least round-trip time at first": f"{of['FIRST'][0]} s",
     }.items() <= {row: cells[0] for row, cells in page.items()}.items()
+
+
+def structs(path: str) -> dict[str, list[str]]:
+    """The keys of each table that a file of experiments may have, as TOML writes them."""
+    found = {}
+    for name, body in re.findall(
+        r"deny_unknown_fields.*?\n(?:#\[.*\n)*pub struct (\w+) \{(.*?)\n\}", text(path), re.S
+    ):
+        renamed = dict(re.findall(r'rename = "(\w+)".*?\n    pub (\w+):', body))
+        back = {field: key for key, field in renamed.items()}
+        found[name] = [back.get(key, key) for key in re.findall(r"^    pub (\w+):", body, re.M)]
+    return found
+
+
+def test_the_page_of_experiments_has_every_key_of_their_files() -> None:
+    page = text("docs/experiments/README.md")
+    figure = structs("crates/experiments/src/figure.rs")
+    assert len(figure) > 10
+    named = set(re.findall(r"[a-z_]+", "\n".join(re.findall(r"```toml\n(.*?)```", page, re.S)))) | set(
+        codes(page)
+    )
+    nulls = structs("crates/experiments/src/nulls.rs")["Null"]
+    assert [key for keys in [*figure.values(), nulls] for key in keys if key not in named] == []
+    kinds = between("crates/experiments/src/figure.rs", "pub enum Kind {", "\n}")
+    said = re.search(r'kind = "lines" +# (.*)', page)
+    assert said is not None
+    assert said[1].split(", ") == [kind.lower() for kind in re.findall(r"^    (\w+)", kinds, re.M)]
+    forms = re.findall(
+        r"^    (\w+)", between("crates/experiments/src/figure.rs", "pub enum Form {", "\n}"), re.M
+    )
+    said = re.search(r'form = "value" +# (.*)', page)
+    assert said is not None
+    assert said[1].replace(" (%)", "").split(", ") == [form.lower() for form in forms]
+
+
+def test_the_page_of_results_has_the_events_and_grades_that_there_are() -> None:
+    events = set(re.findall(r'"((?:quic|queue):\w+)"', text("crates/report/src/qlog.rs")))
+    page = between("docs/results.md", "## Event logs", "## The table and the report")
+    assert {code for code in codes(page) if re.match("(quic|queue):", code)} == events
+    bounds = re.findall(r"\((\d+)\.0, Grade::(\w+)\)", text("crates/results/src/quality/grade.rs"))
+    said = ", ".join(f"`{grade.replace('Plus', '+')}` {ms}" for ms, grade in bounds)
+    says("docs/results.md", said.replace("`A+` 5", "`A+` below 5 ms") + ", else `F`")
+    profiles = re.findall(r'^name = "(.*)"', text("crates/results/src/quality/profiles.toml"), re.M)
+    *first, last = (f"`{profile}`" for profile in profiles)
+    says("docs/results.md", f"0 to 100, for {', '.join(first)} and {last} |")
+
+
+def test_the_page_of_speed_has_every_case() -> None:
+    bench = "crates/sim/examples/bench.rs"
+    cases = re.findall(r'^        "([a-z]\d?)",\n        "(.*)",', text(bench), re.M)
+    listed = rows(between("docs/bench.md", "| case |", "\n\n"))
+    assert [row[0] for row in listed if len(row) > 1] == [name for name, _ in cases]
+    says("docs/bench.md", f"`make bench` runs {NUMBERS[len(cases)]} cases")
+    flows = re.findall(r"\(([\d_]+), \d+\)", between(bench, "const FLOWS: ", ";\n"))
+    said = [
+        row[0].replace(",", "")
+        for row in rows(between("docs/bench.md", "## More flows", "A packet costs more"))
+    ]
+    assert said == [flow.replace("_", "") for flow in flows]
+
+
+def test_the_changelog_counts_what_there_is() -> None:
+    newest = text("CHANGELOG.md").partition("\n## ")[2].partition("\n## ")[0]
+    listed = between("crates/cca/src/lib.rs", "control::controls! {", "\n}")
+    # In Rust, and in C.
+    controls = re.findall(r"^    (\w+) \w+\(|\w+ = ([A-Z_0-9]+),", listed, re.M)
+    assert f"There are {len(qw.disciplines())}." in newest
+    assert f"\n- {len(controls)} [congestion controls]" in newest
