@@ -545,7 +545,7 @@ def test_the_pages_of_suites_and_searches_have_their_numbers() -> None:
         "docs/suites.md",
         "a thousand times (the bootstrap",
         "A share below a thousandth counts as a thousandth",
-        f"by more than {100 * real(harm, 'MORE'):.0f} % of what it has alone",
+        f"more than {100 * real(harm, 'MORE'):.0f} % of what it has alone",
         "its goodput is less than a tenth",
     )
     says("docs/results.md", f"a gain, down to {real(harm, 'GAIN'):.0f}")
