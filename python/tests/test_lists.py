@@ -1,5 +1,6 @@
 """Lists, counts and tables on pages that people write, beside the sources that they are of."""
 
+import inspect
 import re
 import subprocess
 import sys
@@ -739,3 +740,38 @@ def test_the_changelog_counts_what_there_is() -> None:
     controls = re.findall(r"^    (\w+) \w+\(|\w+ = ([A-Z_0-9]+),", listed, re.M)
     assert f"There are {len(qw.disciplines())}." in newest
     assert f"\n- {len(controls)} [congestion controls]" in newest
+
+
+def test_names_of_the_package_on_pages_are_those_that_there_are() -> None:
+    pages = [
+        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "docs/how-to").glob("*.md")),
+        ROOT / "README.md",
+    ]
+    objects = {"results": qw.Results, "sweep": qw.Sweep, "home": qw.Scenario, "qw": qw}
+    lost, looked_at = [], 0
+    for page in pages:
+        said = page.read_text()
+        for name, path, words in re.findall(
+            r"\b(qw|results|sweep|home)((?:\.[A-Za-z_]+)+)(\([^`\n]*)?", said
+        ):
+            # Files are not meant.
+            if page.name == "python-api.md" or path.split(".")[-1] in ("toml", "json", "csv", "md", "h"):
+                continue
+            of = objects[name]
+            steps = path[1:].split(".")
+            # Of a table's or a plot's own methods others decide.
+            steps = steps[:1] if name != "qw" or steps[0] == "keys" else steps
+            for step in steps:
+                of = getattr(of, step, None)
+            looked_at += 1
+            if of is None:
+                lost.append(f"{page.name}: {name}{path}")
+            elif callable(of) and words and not isinstance(of, type):
+                depth = re.sub(r"[\[{(][^\[\](){}]*[\]})]", "", words[1:].split(")")[0])
+                known = inspect.signature(of).parameters
+                free = any(p.kind is p.VAR_KEYWORD for p in known.values())
+                keys = re.findall(r"(?:^|, )(\w+)=", depth)
+                lost += [f"{page.name}: {name}{path}: {key}" for key in keys if key not in known and not free]
+    assert lost == []
+    assert looked_at > 50
