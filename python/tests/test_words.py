@@ -2,10 +2,7 @@
 
 import ast
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -191,16 +188,3 @@ def test_pages_have_one_name_for_one_thing() -> None:
         for name in UNAMBIGUOUS:
             wrong += [f"{page.name}: {name}" for text in said if re.search(rf"\b{name}\b", text)]
     assert wrong == []
-
-
-def test_help_and_docstrings_are_spelled_right(tmp_path: Path) -> None:
-    if find_spec("codespell_lib") is None:
-        pytest.skip("codespell is not there")
-    file = tmp_path / "said.txt"
-    file.write_text("\n".join([*help_texts(), *(said for _, said in docstrings())]))
-    done = subprocess.run(
-        [sys.executable, "-m", "codespell_lib", "--config", ROOT / ".codespellrc", file],
-        capture_output=True,
-        text=True,
-    )
-    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
