@@ -775,3 +775,9 @@ def test_names_of_the_package_on_pages_are_those_that_there_are() -> None:
                 lost += [f"{page.name}: {name}{path}: {key}" for key in keys if key not in known and not free]
     assert lost == []
     assert looked_at > 50
+
+
+def test_disciplines_that_sqm_has_are_those_that_advice_takes_for_such() -> None:
+    known = between("crates/suite/src/advise/commands.rs", "pub const BY_TC: ", "];")
+    names = re.findall(r'name: "([\w-]+)".*sqm: true', known)
+    says("docs/how-to/on-openwrt.md", f"`--aqm {','.join(names)}` asks among those that it has")
