@@ -22,8 +22,8 @@
  * It departs from Linux further in that
  *  - numbers are 64 bits wide, times too;
  *  - thresholds follow the limit if the host changes it, and are 1 at least;
- *  - an average has a weight also where tc gives up, or, from min = 1, takes one
- *    of 2^-27 and less, with which no average ever rises;
+ *  - an average has a weight also where tc gives up, or, from min = 1, takes
+ *    one of 2^-27 and less, with which no average ever rises;
  *  - a burst too small for tc, and the idle link's clock, are as in red.h;
  *  - flows are told apart by the host's hash, where Linux compares a digest:
  *    ports, protocol and addresses, of IPv6 half of the source's alone;
