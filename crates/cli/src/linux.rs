@@ -169,19 +169,11 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
         let steps: Vec<String> = plans.iter().flat_map(Plan::steps).collect();
         return crate::print(&(steps.join("\n") + "\n"));
     }
+    for (dev, lock) in linux::attach_all(&plans)? {
+        leave_keeper(&dev, lock)?;
+    }
     let mut said = String::new();
     for plan in &plans {
-        let put = linux::attach(plan).map_err(Failure::from).and_then(|lock| match lock {
-            Some(lock) => leave_keeper(&plan.record.dev, lock).map_err(Failure::from),
-            None => Ok(()),
-        });
-        if let Err(e) = put {
-            // Both directions or none.
-            if plans.len() > 1 && plan.record.ingress.is_some() {
-                linux::detach(&a.dev)?;
-            }
-            return Err(e);
-        }
         let of = match plan.record.ingress {
             Some(_) => format!(" for what comes in on {}", linux::quoted(&a.dev)),
             None => String::new(),
@@ -207,11 +199,18 @@ fn incoming(asked: &str, outgoing: &str, port: Port, dev: &str) -> Result<Plan, 
         Failure::Input(why) => Failure::Input(format!("--ingress {asked:?}: {why}")),
         other => other,
     })?;
-    let text = from_anywhere(text)?;
-    let spec = match is_own(&text) {
-        true => spec_of_own(&text, port.rate, own_info(&text, &port)?)?,
-        false => spec(&text, port.rate)?,
+    let spec = || {
+        let text = from_anywhere(text)?;
+        let spec = match is_own(&text) {
+            true => spec_of_own(&text, port.rate, own_info(&text, &port)?)?,
+            false => spec(&text, port.rate)?,
+        };
+        Ok((text, spec))
     };
+    let (text, spec) = spec().map_err(|e| match e {
+        Failure::Input(why) if text != outgoing => Failure::Input(format!("--ingress {asked:?}: {why}")),
+        other => other,
+    })?;
     Ok(linux::plan_ingress(dev, &text, spec, port)?)
 }
 

@@ -1195,7 +1195,8 @@ fn splits_packets() {
             works(&["doctor", "--repair", "--yes"]);
             assert_eq!(segments("v0"), 1);
             works(&["detach", "v0"]);
-            assert_eq!(segments("v0"), 77, "{rate}");
+            assert_eq!(segments("v0"), 5, "what they have set: {rate}");
+            tool("ip", &["link", "set", "dev", "v0", "gso_max_segs", "77"]);
         }
         // What it has at the end, where somebody else has set it, stays.
         codel(&[&["--rate", "1mbit"], more].concat());
@@ -1371,9 +1372,21 @@ fn both_directions() {
         works(&["doctor", "--repair", "--yes"]);
         assert!(status_of("ifb-v0")["missing"].as_array().is_some_and(Vec::is_empty));
         comes_in("mended");
+        // Whatever has become of the device that was made for it, packets get through, and it is said.
+        tool("ip", &["link", "set", "dev", "ifb-v0", "down"]);
+        comes_in("while the device that was made for it is down");
+        let said = works(&["status", "v0"]);
+        assert!(
+            said.contains("ifb-v0 is down, so that packets pass by: queuewright doctor --repair"),
+            "{said}"
+        );
+        works(&["doctor", "--repair", "--yes"]);
+        assert!(status_of("ifb-v0")["missing"].as_array().is_some_and(Vec::is_empty));
+        tool("ip", &["link", "set", "dev", "ifb-v0", "group", "7"]);
         // Only what comes in, then the rest.
         works(&["detach", "ifb-v0"]);
-        assert_eq!((devices(), gro("v0")), (before.0.clone(), before.1));
+        assert_eq!((devices(), gro("v0")), (before.0.clone(), 9000), "what they have set stays");
+        tool("ip", &["link", "set", "dev", "v0", "gro_max_size", &before.1.to_string()]);
         comes_in("with that taken off");
         works(&["detach", "v0"]);
         assert_eq!(again(), before);
@@ -1403,8 +1416,22 @@ fn both_directions() {
         tool("tc", &["filter", "del", "dev", "v0", "ingress"]);
     }
     tool("tc", &["qdisc", "del", "dev", "v0", "clsact"]);
-    // The name is another's; both directions are refused.
+    // A block of filters that devices share looks at it, too.
+    tool("tc", &["qdisc", "add", "dev", "v0", "ingress_block", "7", "clsact"]);
+    let other = "filter add block 7 protocol all prio 9 u32 match u32 0 0 action drop";
+    if Command::new("/usr/sbin/tc").args(other.split(' ')).output().is_ok_and(|done| done.status.success()) {
+        fails(&words, 2, &["v0 has filters at its ingress"]);
+    }
+    tool("tc", &["qdisc", "del", "dev", "v0", "clsact"]);
+    // The name is another's: there is a second one. Where that is, too, both directions are refused.
     tool("ip", &["link", "add", "ifb-v0", "type", "veth", "peer", "name", "x0"]);
+    let index = tool("ip", &["-o", "link", "show", "dev", "v0"]);
+    let index = index.split(':').next().expect("its number");
+    let said = works(&words);
+    assert!(said.contains(&format!("ifb-{index}: ")), "{said}");
+    comes_in("by a device of another name");
+    works(&["detach", "v0"]);
+    tool("ip", &["link", "set", "dev", "x0", "name", &format!("ifb-{index}")]);
     fails(&words, 2, &["a device ifb-v0 is there already", "ip link set dev ifb-v0 name NEW"]);
     tool("ip", &["link", "del", "ifb-v0"]);
     assert_eq!(again(), before);
@@ -1425,7 +1452,30 @@ fn both_directions() {
     assert!(said.contains("the device whose packets it has: v0"), "{said}");
     works(&["doctor", "--repair", "--yes"]);
     assert!(!devices().contains(&"ifb-v0".to_string()));
-    tool("ip", &["link", "add", "v0", "type", "veth", "peer", "name", "v1"]);
+    // It comes again under its name, or with its number: what is left of the first is no obstacle, and nobody else's is touched.
+    let numbers = ["index", "777"];
+    let make = |number: &[&str]| {
+        let words = [&["link", "add", "v0"][..], number, &["type", "veth", "peer", "name", "v1"]].concat();
+        tool("ip", &words);
+        up("v0");
+        up("v1");
+    };
+    make(&numbers);
+    works(&words);
+    tool("ip", &["link", "del", "v1"]);
+    make(&numbers);
+    let said = works(&["status", "ifb-v0"]);
+    assert!(said.contains("the device whose packets it has: v0 is not here any more"), "{said}");
+    comes_in("to a device that came in its place");
+    works(&words);
+    comes_in("managed again");
+    tool("ip", &["link", "del", "v1"]);
+    make(&[]);
+    works(&words);
+    tool("ip", &["link", "del", "v1"]);
+    make(&[]);
+    works(&["detach", "v0"]);
+    assert!(!devices().contains(&"ifb-v0".to_string()));
 }
 
 /// A policer lets as much pass as its counted queue has room for, and what the rate makes room for meanwhile; the rest it drops.

@@ -422,14 +422,14 @@ int front(struct __sk_buff *skb)
 	look(inner, &k);
 	k.enqueue_ns = now;
 	bytes = (__s32)skb->wire_len +
-		port.overhead * (__s32)(skb->gso_segs ? skb->gso_segs : 1);
+		port.overhead * (__s32)segments_of(inner);
 	k.bytes = bytes > 0 ? (__u32)bytes : 1;
 	/* Once asked for it stays in the packet, where `left` finds it. */
 	if (settings.needs_flow || settings.acts_at_head)
 		k.flow = bpf_get_hash_recalc(skb);
 	stats.arrived_packets++;
 	stats.arrived_bytes += k.bytes;
-	stats.gso_packets += skb->gso_segs > 1;
+	stats.gso_packets += segments_of(inner) > 1;
 
 	/* Before a scheduler counts it among what waits. */
 	if (is_full()) {

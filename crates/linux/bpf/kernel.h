@@ -61,7 +61,8 @@ struct sk_buff {
 
 /* Behind a packet's bytes. */
 struct skb_shared_info {
-	unsigned short gso_segs; /* 0: it is one */
+	unsigned short gso_size; /* payload of each segment; 0: it is one */
+	unsigned short gso_segs; /* 0: nobody has counted them */
 } KERNEL_TYPE;
 
 struct qdisc_skb_cb {
@@ -114,8 +115,30 @@ struct Qdisc {
 	struct gnet_stats_queue qstats;
 } KERNEL_TYPE;
 
+struct hlist_node {
+	struct hlist_node *next;
+} KERNEL_TYPE;
+
+struct hlist_head {
+	struct hlist_node *first;
+} KERNEL_TYPE;
+
+struct net {
+	__u64 net_cookie;
+	struct hlist_head *dev_index_head; /* devices by their number */
+} KERNEL_TYPE;
+
+typedef struct {
+	struct net *net;
+} KERNEL_TYPE possible_net_t;
+
 struct net_device {
 	struct Qdisc *qdisc; /* its root */
+	void *nf_hooks_ingress; /* what netfilter has look at what comes in */
+	possible_net_t nd_net;
+	struct hlist_node index_hlist;
+	int ifindex;
+	unsigned int flags; /* IFF_UP, ... */
 } KERNEL_TYPE;
 
 struct nlattr;

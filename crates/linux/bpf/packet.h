@@ -19,14 +19,23 @@ static __always_inline __u32 length_of(struct sk_buff *skb)
 	return ((struct qdisc_skb_cb *)skb->cb)->pkt_len;
 }
 
+/* Bytes of Ethernet's, IPv4's and TCP's headers. */
+#define LEAST_HEADERS 54u
+
 /* The packets that one of the kernel's becomes on the link. */
 static __always_inline __u32 segments_of(struct sk_buff *skb)
 {
 	const struct skb_shared_info *shared = bpf_rdonly_cast(
 		skb->head + skb->end,
 		bpf_core_type_id_kernel(struct skb_shared_info));
-	__u32 segments = shared->gso_segs;
+	__u32 segments = shared->gso_segs, size = shared->gso_size;
 
+	/* Nobody has counted those of a virtual machine's packets. */
+	if (!segments && size) {
+		segments = length_of(skb) + size - 1;
+		segments = segments > LEAST_HEADERS ? segments - LEAST_HEADERS : 1;
+		segments /= size;
+	}
 	return segments ? segments : 1;
 }
 

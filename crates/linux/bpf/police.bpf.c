@@ -172,13 +172,13 @@ static __always_inline int judge(struct __sk_buff *skb)
 	k.enqueue_ns = now;
 	/* Of what comes in wire_len leaves out the header of the link. */
 	bytes = (__s32)(skb->wire_len > skb->len ? skb->wire_len : skb->len) +
-		port.overhead * (__s32)(skb->gso_segs ? skb->gso_segs : 1);
+		port.overhead * (__s32)segments_of(inner);
 	k.bytes = bytes > 0 ? (__u32)bytes : 1;
 	if (settings.needs_flow)
 		k.flow = bpf_get_hash_recalc(skb);
 	stats.arrived_packets++;
 	stats.arrived_bytes += k.bytes;
-	stats.gso_packets += skb->gso_segs > 1;
+	stats.gso_packets += segments_of(inner) > 1;
 	if (is_full()) {
 		stats.no_slot++;
 		return drop(qw_drop(QW_REASON_LIMIT));

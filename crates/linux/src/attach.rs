@@ -134,7 +134,8 @@ pub fn plan_ingress(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result
     allow(&spec, &mut port)?;
     let (index, name) = device(dev)?;
     let dev = &*names::text_of(&name, index);
-    let known = ingress_of(dev)?;
+    // Of a device that is gone and had this name there is nothing to be kept.
+    let known = ingress_of(dev)?.filter(|record| !ingress::is_orphaned(record));
     let there = known.as_ref().map_or(Ok(false), is_there)?;
     if let Some(there) = known.as_ref().filter(|r| there && r.stage == Stage::Attached) {
         let (dev, ifb) = (names::quoted(dev), names::quoted(&there.dev));
@@ -143,8 +144,8 @@ pub fn plan_ingress(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result
             there.text
         )));
     }
-    let ifb = ingress::name_for(dev, index);
-    ingress::check(dev, index, &ifb)?;
+    ingress::check(dev, index)?;
+    let ifb = ingress::name_for(dev, index, &records()?)?;
     port.overhead = ingress::overhead(index, &port)?;
     let had = known.and_then(|record| record.ingress?.gro);
     let gro = offload::gro_before(index, &port, had)?;
@@ -163,6 +164,7 @@ fn plan_police(dev: &str, text: &str, spec: Spec, mut port: Port, incoming: bool
     let (index, name) = device(dev)?;
     let dev = &*names::text_of(&name, index);
     let known = if incoming { ingress_of(dev)? } else { record(dev) };
+    let known = known.filter(|record| !ingress::is_orphaned(record));
     let there = known.as_ref().map_or(Ok(false), is_there)?;
     if let Some(there) = known.as_ref().filter(|r| there && r.stage == Stage::Attached) {
         let of = if incoming { " for what comes in" } else { "" };
@@ -355,40 +357,67 @@ fn tc(record: &Record, port: &Port) -> Vec<String> {
 /// # Errors
 /// If the system refuses; then everything is as it was.
 pub fn attach(plan: &Plan) -> Result<Option<File>, Error> {
-    let (alone, mut record) = begin(plan)?;
-    // By its number each time: it may be renamed meanwhile.
-    let put = || {
-        if record.police {
-            return Ok(());
+    let mut keepers = attach_all(std::slice::from_ref(plan))?;
+    Ok(keepers.pop().map(|(_, lock)| lock))
+}
+
+/// [`attach`] of several, such as both directions of a device: all of them or none. What it gives comes with the device that it is for.
+///
+/// # Errors
+/// As [`attach`].
+pub fn attach_all(plans: &[Plan]) -> Result<Vec<(String, File)>, Error> {
+    let alone = begin_alone()?;
+    for plan in plans {
+        settle(&alone, Some(&plan.record.dev))?;
+    }
+    let (mut done, mut keepers): (Vec<Record>, Vec<_>) = (Vec::new(), Vec::new());
+    let mut all = || {
+        for plan in plans {
+            let record = begin(plan)?;
+            done.push(record);
+            let Some(record) = done.last_mut() else { continue };
+            keepers.extend(put(&alone, plan, record)?.map(|lock| (record.dev.clone(), lock)));
         }
-        // Loading takes seconds, in which somebody else's tc may have made what could not be put back.
-        if before::before(&record.device()?, record.index)? != record.before {
-            return Err(changed(&record.dev));
+        // Until here it is one that is begun, of which a kill leaves nothing.
+        for record in &mut done {
+            record.stage = Stage::Attached;
+            record.write()?;
         }
-        tc(&record, &plan.port)
-            .iter()
-            .try_for_each(|words| system::tc_change(&alone, &record.device()?, words))?;
-        match is_there(&record)? {
-            true => Ok(()),
-            false => Err(Error::System(format!(
-                "{}: renamed meanwhile: look where 'tc qdisc show' has {} now, and try again",
-                names::quoted(&record.dev),
-                record.kind
-            ))),
-        }
+        Ok(())
     };
-    let done = put().and_then(|()| match record {
-        Record { police: true, .. } => chain::attach_police(&mut record),
-        Record { ingress: Some(_), .. } => ingress::connect(&mut record),
-        _ => Ok(()),
-    });
-    let keep = || if record.classes.is_empty() { Ok(None) } else { record.serve() };
-    let done = done.and_then(|()| keep());
-    // What is there by half, and what was there before, is seen by who looks.
-    let keeper = done.inspect_err(|_| drop(undo(&alone, &record)))?;
-    record.stage = Stage::Attached;
-    record.write().inspect_err(|_| drop(undo(&alone, &record)))?;
-    Ok(keeper)
+    if let Err(e) = all() {
+        // What is there by half, and what was there before, is seen by who looks.
+        done.iter().rev().for_each(|record| drop(undo(&alone, record)));
+        return Err(e);
+    }
+    Ok(keepers)
+}
+
+/// Has the kernel give packets to what was loaded.
+fn put(alone: &File, plan: &Plan, record: &mut Record) -> Result<Option<File>, Error> {
+    if record.police {
+        chain::attach_police(record)?;
+        return Ok(None);
+    }
+    // Loading takes seconds, in which somebody else's tc may have made what could not be put back.
+    if before::before(&record.device()?, record.index)? != record.before {
+        return Err(changed(&record.dev));
+    }
+    // By its number each time: it may be renamed meanwhile.
+    for words in tc(record, &plan.port) {
+        system::tc_change(alone, &record.device()?, &words)?;
+    }
+    if !is_there(record)? {
+        return Err(Error::System(format!(
+            "{}: renamed meanwhile: look where 'tc qdisc show' has {} now, and try again",
+            names::quoted(&record.dev),
+            record.kind
+        )));
+    }
+    if record.ingress.is_some() {
+        ingress::connect(record)?;
+    }
+    if record.classes.is_empty() { Ok(None) } else { record.serve() }
 }
 
 fn changed(dev: &str) -> Error {
@@ -400,18 +429,23 @@ fn changed(dev: &str) -> Error {
 /// # Errors
 /// As [`attach`].
 pub fn prepare(plan: &Plan) -> Result<(), Error> {
-    let (_alone, mut record) = begin(plan)?;
+    let alone = begin_alone()?;
+    settle(&alone, Some(&plan.record.dev))?;
+    let mut record = begin(plan)?;
     record.stage = Stage::Attached;
     record.write()
 }
 
-/// Loads what is to be attached, if the plan still holds. Nobody else begins until what it gives is dropped.
-fn begin(plan: &Plan) -> Result<(File, Record), Error> {
+/// Nobody else changes anything until what it gives is dropped.
+fn begin_alone() -> Result<File, Error> {
     system::rights()?;
     record::pins(true)?;
-    let alone = alone()?;
+    alone()
+}
+
+/// Loads what is to be attached, if the plan still holds.
+fn begin(plan: &Plan) -> Result<Record, Error> {
     let Plan { record: meant, spec, port } = plan;
-    settle(&alone, Some(&meant.dev))?;
     let now = match &meant.ingress {
         Some(of) => plan_ingress(&of.dev, &meant.text, spec.clone(), *port)?,
         None => self::plan(&meant.dev, &meant.text, spec.clone(), *port)?,
@@ -421,7 +455,9 @@ fn begin(plan: &Plan) -> Result<(File, Record), Error> {
     }
     // One that tc has taken off since, or of a device that is gone and had this name.
     let is_old = |r: &Record| match (&meant.ingress, &r.ingress) {
-        (Some(meant), Some(of)) => of.index == meant.index,
+        (Some(of_meant), Some(of)) => {
+            of.index == of_meant.index || r.dev == meant.dev && ingress::is_orphaned(r)
+        }
         (Some(_), None) | (None, Some(_)) if r.police || meant.police => false,
         _ => r.is_of(meant) || r.dev == meant.dev && r.name().is_none(),
     };
@@ -435,14 +471,14 @@ fn begin(plan: &Plan) -> Result<(File, Record), Error> {
     // Who sets CE is another program where the kernel has no function for it.
     let companion = !meant.front && !meant.police && !system::sets_ce();
     let (mut object, mut record) = load(plan, companion)?;
-    if record.ingress.is_some() && !record.police {
-        ingress::make(&mut record)?;
+    if record.index == 0 {
+        record.index = ingress::number();
     }
     // What is another's is neither written over nor forgotten.
-    record.make_pins().inspect_err(|_| ingress::take_off(&record))?;
+    record.make_pins()?;
     let done = pin(plan, companion, &mut object, &mut record).and_then(|()| offload::split(&record));
     done.inspect_err(|_| forget(&record))?;
-    Ok((alone, record))
+    Ok(record)
 }
 
 /// Finishes or takes back what a command that was killed has left in this network namespace. What cannot be done stays as it is, and
@@ -450,9 +486,7 @@ fn begin(plan: &Plan) -> Result<(File, Record), Error> {
 pub(crate) fn settle(alone: &File, dev: Option<&str>) -> Result<Vec<String>, Error> {
     let mut left = Vec::new();
     record::remove_unfinished();
-    let all = records()?;
-    ingress::remove_strays(&all)?;
-    for record in all {
+    for record in records()? {
         let done = match &record.stage {
             Stage::Attached if record.agent.is_none() || record.is_served() => continue,
             // There is nothing to change where somebody has taken it off; its maps may have gone with the device.
@@ -578,6 +612,9 @@ fn pin(plan: &Plan, companion: bool, object: &mut Object, record: &mut Record) -
     // Before anything is changed, so that whoever comes next finds it after a crash, with the numbers by which it is known that
     // something is not another's.
     record.write()?;
+    if record.ingress.is_some() && !record.police {
+        ingress::make(record)?;
+    }
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         if let Some(short) = pinned_as(record, &name) {
@@ -656,6 +693,15 @@ pub fn detach(dev: &str) -> Result<String, Error> {
 /// Takes one direction off: what was there is there again; in words.
 fn take_off(alone: &File, mut record: Record, dev: &str) -> Result<(Record, String), Error> {
     let renamed = (record.dev != dev && record.name().is_some()).then(|| names::quoted(&record.dev));
+    let given_back = record.to_give_back();
+    record = record.giving_back(given_back);
+    // It keeps what it was set to.
+    let lost = match (record.name(), given_back.0) {
+        (None, Some(segments)) => {
+            format!(" (should it come again: ip link set dev DEV gso_max_segs {segments})")
+        }
+        _ => String::new(),
+    };
     let there = is_there(&record)?;
     // Of the others; this one is taken off whatever was done to it.
     record.stage = Stage::Detaching;
@@ -670,6 +716,9 @@ fn take_off(alone: &File, mut record: Record, dev: &str) -> Result<(Record, Stri
         };
     } else if let Some(of) = &record.ingress {
         back = format!("what comes in on {} does not wait any more", names::quoted(&of.called()));
+        if record.name().is_none() {
+            back = format!("{back}; {}: {}", names::quoted(&record.dev), Elsewhere::default().words(&record));
+        }
     } else if there {
         let same = put_back(alone, &record).inspect_err(|_| {
             // It has not been killed, and goes on.
@@ -688,6 +737,7 @@ fn take_off(alone: &File, mut record: Record, dev: &str) -> Result<(Record, Stri
         back = "what is there now: our qdisc was gone already".into();
     }
     forget(&record);
+    let back = back + &lost;
     let back = match renamed.filter(|_| record.ingress.is_none()) {
         Some(now) => format!("called {now} now; {back}"),
         None => back,

@@ -1,5 +1,6 @@
 //! Is all of an attached qdisc there: its device, what tc has put at it, its programs and maps.
 
+use crate::ingress::{self, Ingress};
 use crate::namespaces::Elsewhere;
 use crate::netlink::{self, Entry, number};
 use crate::objects::{self, Hook};
@@ -122,6 +123,7 @@ pub(crate) fn missing_of(
         });
         return Ok(out);
     }
+    let orphaned = ingress::is_orphaned(record);
     for (name, id) in &record.ids {
         let found = match name.as_str() {
             COMPANION_LINK => companion_of(record),
@@ -135,18 +137,22 @@ pub(crate) fn missing_of(
                 POLICE_LINK => {
                     format!("the program at its tcx {} hook, which polices", hook_of(record).name())
                 }
-                REDIRECT_LINK => match record.ingress.as_ref().map(|of| (of.name(), &of.dev)) {
-                    Some((Some(dev), _)) => {
-                        format!("the program at {}'s ingress, which hands it packets", names::quoted(&dev))
-                    }
-                    gone => {
-                        let dev = gone.map_or_else(String::new, |(_, dev)| names::quoted(dev));
-                        format!("the device whose packets it has: {dev} is not here any more")
-                    }
-                },
+                // Said below.
+                REDIRECT_LINK if orphaned => continue,
+                REDIRECT_LINK => {
+                    let dev = record.ingress.as_ref().map(Ingress::called).unwrap_or_default();
+                    format!("the program at {}'s ingress, which hands it packets", names::quoted(&dev))
+                }
                 _ => format!("the pin {} of what was loaded", record.pin(name).display()),
             });
         }
+    }
+    if let Some(of) = record.ingress.as_ref().filter(|_| orphaned) {
+        out.push(format!("the device whose packets it has: {} is not here any more", names::quoted(&of.dev)));
+        return Ok(out);
+    }
+    if out.is_empty() && !record.police {
+        out.extend(ingress::passes_by(record)?.map(|why| format!("nothing, but {why}")));
     }
     out.extend(offload::missing(record)?);
     match record.front {
@@ -296,6 +302,13 @@ fn policed_at(record: &Record) -> Option<u32> {
     placed_at(record, POLICE_LINK, record.index)
 }
 
+/// Has the device gone at which a program of the record's had its place? The place is then at none.
+pub(crate) fn has_lost_its_device(record: &Record) -> bool {
+    let pin = if record.police { POLICE_LINK } else { REDIRECT_LINK };
+    let info = Link::open(record.pin(pin)).and_then(|link| link.info());
+    info.is_ok_and(|link| matches!(&link.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex == 0))
+}
+
 fn placed_at(record: &Record, pin: &str, index: u32) -> Option<u32> {
     let link = Link::open(record.pin(pin)).ok()?.info().ok()?;
     matches!(&link.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex == index).then_some(link.id)
@@ -331,6 +344,13 @@ pub(crate) fn mend(alone: &File, record: &Record) -> Result<(), Error> {
     } else if record.ingress.is_some() && redirect_of(&record) != record.id(REDIRECT_LINK) {
         record.remove_pin(REDIRECT_LINK);
         attach_redirect(&mut record)?;
+        record.write()?;
+    }
+    if record.ingress.is_some() && !record.police {
+        ingress::mend(&record)?;
+    }
+    // What others have set since is what is to be given back.
+    if offload::remember(&mut record)? {
         record.write()?;
     }
     let record = &record;

@@ -41,7 +41,7 @@ mod system;
 mod trust;
 
 pub use agent::{ActionSource, AgentStep, Done, agent};
-pub use attach::{LockedPort, Plan, attach, detach, hold, plan, plan_ingress, prepare, set};
+pub use attach::{LockedPort, Plan, attach, attach_all, detach, hold, plan, plan_ingress, prepare, set};
 pub use before::Before;
 pub use confine::confine;
 pub use doctor::{Finding, doctor};

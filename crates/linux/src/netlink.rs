@@ -46,7 +46,6 @@ const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_LINKINFO: u16 = 18;
-const IFLA_GROUP: u16 = 27;
 const IFLA_EXT_MASK: u16 = 29;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_GRO_MAX_SIZE: u16 = 58;
@@ -247,8 +246,10 @@ pub(crate) struct Link {
     pub(crate) gro: [Option<u32>; 2],
     /// What drives it, if that is the kernel's own: `ifb`, `veth`.
     pub(crate) kind: String,
-    /// A number by which whoever made it knows it again; 0: nobody gave one.
-    pub(crate) group: u32,
+    /// Is it up?
+    pub(crate) is_up: bool,
+    /// Have its packets Ethernet's header?
+    pub(crate) is_ethernet: bool,
 }
 
 impl NetlinkDeserializable for Link {
@@ -270,7 +271,8 @@ impl NetlinkDeserializable for Link {
             segments: word(IFLA_GSO_MAX_SEGS).unwrap_or(u32::MAX),
             gro: [IFLA_GRO_MAX_SIZE, IFLA_GRO_IPV4_MAX_SIZE].map(word),
             kind: String::from_utf8_lossy(kind).into_owned(),
-            group: word(IFLA_GROUP).unwrap_or(0),
+            is_up: head.flags & libc::IFF_UP.cast_unsigned() != 0,
+            is_ethernet: [libc::ARPHRD_ETHER, libc::ARPHRD_LOOPBACK].contains(&head.kind),
         })
     }
 }
@@ -410,7 +412,9 @@ fn once(what: u16, how: u16, index: u32, parent: u32) -> Result<Option<Vec<Entry
         Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) => Ok(Some(Vec::new())),
         // All devices' qdiscs are told of.
         Ok(Some(mut all)) => {
-            all.retain(|entry| [0, entry.index].contains(&head.index));
+            // Of a block of filters that several devices share none is told (`TCM_IFINDEX_MAGIC_BLOCK`).
+            let shared = |entry: &Entry| what == libc::RTM_GETTFILTER && entry.index == -1;
+            all.retain(|entry| [0, entry.index].contains(&head.index) || shared(entry));
             Ok(Some(all))
         }
         other => other,
@@ -472,14 +476,24 @@ fn link_head(index: u32, flags: u32) -> LinkHead {
     LinkHead { family: 0, pad: 0, kind: 0, index, flags, change: flags }
 }
 
-/// Makes a device of one of the kernel's own kinds, which is up.
+/// Sets a device up.
 ///
 /// # Errors
-/// If there is one of this name, or the kernel has no such kind.
-pub(crate) fn make_link(name: &str, kind: &str, group: u32) -> Result<(), Error> {
-    let mut content = link_head(0, libc::IFF_UP.cast_unsigned()).as_bytes().to_vec();
+/// If the kernel refuses.
+pub(crate) fn set_up(index: u32) -> Result<(), Error> {
+    let content = link_head(index, libc::IFF_UP.cast_unsigned()).as_bytes().to_vec();
+    talk::<Link>(libc::RTM_NEWLINK, NLM_F_ACK, content)
+        .map(drop)
+        .map_err(|e| Error::System(format!("device {index}, set up over netlink: {e}")))
+}
+
+/// Makes a device of one of the kernel's own kinds, with a number of our choice, which is up.
+///
+/// # Errors
+/// If there is one of this name or number, or the kernel has no such kind.
+pub(crate) fn make_link(index: u32, name: &str, kind: &str) -> Result<(), Error> {
+    let mut content = link_head(index, libc::IFF_UP.cast_unsigned()).as_bytes().to_vec();
     put(&mut content, IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
-    put(&mut content, IFLA_GROUP, &group.to_ne_bytes());
     let mut info = Vec::new();
     put(&mut info, IFLA_INFO_KIND, kind.as_bytes());
     put(&mut content, IFLA_LINKINFO | NLA_F_NESTED, &info);

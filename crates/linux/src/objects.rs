@@ -287,6 +287,30 @@ pub(crate) fn program_id(pin: &Path) -> Option<u32> {
     number_of(Program::fd_from_pinned_path(pin).ok()?.as_fd())
 }
 
+/// What a pinned program says of a packet (some zeros) of the device with this number: it is run once, and the packet goes nowhere. None: it
+/// cannot be asked.
+pub(crate) fn verdict_at(pin: &Path, index: u32) -> Option<u32> {
+    let program = Program::fd_from_pinned_path(pin).ok()?;
+    let packet = [0u8; 64];
+    // `struct __sk_buff` of linux/bpf.h: only its device is said.
+    let mut context = [0u32; 48];
+    *context.get_mut(INDEX_IN_CONTEXT)? = index;
+    let mut options = libbpf_sys::bpf_test_run_opts {
+        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
+        data_in: packet.as_ptr().cast(),
+        data_size_in: packet.len() as u32,
+        ctx_in: context.as_ptr().cast(),
+        ctx_size_in: size_of_val(&context) as u32,
+        ..Default::default()
+    };
+    // SAFETY: a program, and options that say how long what they point to is, which outlives the call.
+    let rc = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
+    (rc == 0).then_some(options.retval)
+}
+
+/// Where `struct __sk_buff` has `ifindex`, in words.
+const INDEX_IN_CONTEXT: usize = 10;
+
 /// The kernel's number of a program of a loaded object, if that has it.
 pub(crate) fn program_in(object: &Object, name: &str) -> Option<u32> {
     number_of(object.progs().find(|p| p.name() == name)?.as_fd())

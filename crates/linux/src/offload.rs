@@ -61,17 +61,38 @@ pub(crate) fn split(record: &Record) -> Result<(), Error> {
 
 /// Gives back what there was, unless somebody has changed it since, or the device goes.
 pub(crate) fn give_back(record: &Record) {
-    if let Some(before) = record.gso_max_segs
+    let (gso, gro) = record.to_give_back();
+    if let Some(before) = gso
         && record.name().is_some()
         && matches!(link(record.index), Ok(Some(now)) if now.segments == ONE)
     {
         drop(netlink::set_segments(record.index, before));
     }
-    if let Some((index, had)) = record.ingress.as_ref().and_then(|of| Some((of.index, of.gro?)))
-        && matches!(link(index), Ok(Some(now)) if now.gro == had.map(|size| size.map(|_| ONE)))
-    {
-        drop(netlink::set_gro(index, had));
+    let Some((index, had)) = record.ingress.as_ref().and_then(|of| Some((of.index, gro?))) else { return };
+    if let Ok(Some(now)) = link(index) {
+        let ours = now.gro.into_iter().zip(had).map(|(now, had)| had.filter(|_| now == Some(ONE)));
+        let mut all = [None; 2];
+        all.iter_mut().zip(ours).for_each(|(to, size)| *to = size);
+        drop(netlink::set_gro(index, all));
     }
+}
+
+/// Of what others have set since, what they have set is what is to be given back. Did they?
+pub(crate) fn remember(record: &mut Record) -> Result<bool, Error> {
+    let (gso, gro) = record.given_back();
+    let mut now = (gso, gro);
+    if gso.is_some() {
+        now.0 = link(record.index)?.map(|link| link.segments).filter(|now| *now > ONE).or(gso);
+    }
+    if let (Some(had), Some(of)) = (gro, &record.ingress)
+        && let Some(link) = link(of.index)?
+    {
+        let one = |(now, had): (Option<u32>, Option<u32>)| now.filter(|now| *now > ONE).or(had);
+        now.1 = Some([one((link.gro[0], had[0])), one((link.gro[1], had[1]))]);
+    }
+    let changed = now != (gso, gro);
+    *record = record.clone().giving_back(now);
+    Ok(changed)
 }
 
 /// What is not as the record says, in words.

@@ -6,7 +6,7 @@
 
 use crate::before::Before;
 use crate::folder::{Folder, LOCK, UNFINISHED};
-use crate::ingress::Ingress;
+use crate::ingress::{self, Ingress};
 use crate::netlink::HANDLE;
 use crate::offload::Gro;
 use crate::{Error, names, system};
@@ -171,6 +171,15 @@ impl Record {
     /// What was changed of devices so that they give each packet for itself.
     pub(crate) fn given_back(&self) -> GivenBack {
         (self.gso_max_segs, self.ingress.as_ref().and_then(|of| of.gro))
+    }
+
+    /// The same, with what a `set` that was killed may have changed already.
+    pub(crate) fn to_give_back(&self) -> GivenBack {
+        let (gso, gro) = self.given_back();
+        match &self.stage {
+            Stage::Changing(Change { given_back: (more, most), .. }) => (gso.or(*more), gro.or(*most)),
+            _ => (gso, gro),
+        }
     }
 
     /// The same record with that.
@@ -523,11 +532,15 @@ pub fn attached(dev: &str) -> Result<Record, Error> {
 /// Without the right to look.
 pub fn ingress_of(dev: &str) -> Result<Option<Record>, Error> {
     let index = names::index(dev);
-    let is_of = |of: &Ingress| match index {
-        Some(index) => of.index == index,
-        None => of.dev == dev,
+    let all: Vec<Record> = records()?.into_iter().filter(|record| record.ingress.is_some()).collect();
+    let by_number = |r: &&Record| {
+        let number = r.ingress.as_ref().map(|of| of.index);
+        number.is_some() && number == index && !ingress::is_orphaned(r)
     };
-    Ok(records()?.into_iter().find(|record| record.ingress.as_ref().is_some_and(is_of)))
+    let by_name = |r: &&Record| {
+        r.ingress.as_ref().is_some_and(|of| of.dev == dev) && (index.is_none() || ingress::is_orphaned(r))
+    };
+    Ok(all.iter().find(by_number).or_else(|| all.iter().find(by_name)).cloned())
 }
 
 /// What is attached to a device, or was attached to one of this name that is called something else now, if no other has it:

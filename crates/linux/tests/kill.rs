@@ -44,6 +44,8 @@ const ATTACH: &str = "attach lo codel 80000000";
 const ATTACH_CLASSES: &str = "attach-front lo santa 80000000";
 const ATTACH_PILOT: &str = "attach lo queuepilot 80000000";
 const ATTACH_INCOMING: &str = "attach-incoming lo codel 80000000";
+/// 64 KiB take no more than a millisecond there.
+const ATTACH_FAST: &str = "attach-incoming lo codel 600000000";
 const ATTACH_POLICE: &str = "attach-police lo titrate 80000000";
 const ATTACH_QUEUES: &str = "attach-mq m0 codel";
 
@@ -58,8 +60,9 @@ fn all() {
     killed("detach", Some(ATTACH), "detach lo", "lo");
     killed("agent", Some(ATTACH_PILOT), "agent lo", "lo");
     killed_incoming("attach", None, ATTACH_INCOMING, "ifb-lo");
-    // 64 KiB take more than a millisecond no more.
     killed_incoming("set", Some(ATTACH_INCOMING), "set ifb-lo 600000000", "ifb-lo");
+    killed_incoming("set from fast", Some(ATTACH_FAST), "set ifb-lo 80000000", "ifb-lo");
+    killed_incoming("attach --ingress", None, "attach-both lo codel 80000000", "ifb-lo");
     killed_incoming("detach", Some(ATTACH_INCOMING), "detach lo", "ifb-lo");
     killed_incoming("attach --police", None, ATTACH_POLICE, "lo:ingress");
     killed_incoming("detach --police", Some(ATTACH_POLICE), "detach lo", "lo:ingress");

@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 /// Says to a copy of this program which command it is.
 const WORDS: &str = "QUEUEWRIGHT_TEST_COMMAND";
 
-/// A process that is one command: `attach DEV NAME RATE`, `attach-front`, `attach-incoming` and `attach-police` (of what comes in) the
+/// A process that is one command: `attach DEV NAME RATE`, `attach-front`, `attach-incoming` and `attach-police` (of what comes in) and `attach-both` the
 /// same, `attach-mq DEV NAME`, `set DEV RATE`, `status DEV`, `detach DEV`, `repair`, `keep DEV`, `agent DEV`: an agent for one step.
 pub fn process(words: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("it runs"));
@@ -57,6 +57,16 @@ pub fn run(words: &str) -> Result<(), linux::Error> {
         ["attach-police", dev, name, rate] => {
             let port = linux::Port { rate: number(rate), police: true, ..linux::Port::default() };
             linux::attach(&linux::plan_ingress(dev, name, spec(name), port)?).map(drop)
+        }
+        ["attach-both", dev, name, rate] => {
+            let front = linux::has_bpf_qdiscs() != Some(true);
+            let port =
+                linux::Port { rate: number(rate), limit_packets: 100, front, ..linux::Port::default() };
+            let plans = [
+                linux::plan(dev, name, spec(name), port)?,
+                linux::plan_ingress(dev, name, spec(name), port)?,
+            ];
+            linux::attach_all(&plans).map(drop)
         }
         ["attach-mq", dev, name] => {
             let port = linux::Port { limit_packets: 100, mq: true, ..linux::Port::default() };
