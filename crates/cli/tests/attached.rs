@@ -10,6 +10,8 @@ mod native;
 
 use held::held;
 use queuewright_linux as linux;
+use queuewright_scenario::Scenario;
+use queuewright_sim::{Arrival, LoneQueue};
 use queuewright_testing::{Lack, left_out, only_test, wait_for};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -21,7 +23,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const TOOLS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 /// The user `nobody`.
@@ -36,7 +38,7 @@ fn main() {
         return left_out("attached disciplines", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 35] = [
+    let tests: [(&str, fn()); 36] = [
         ("planted", planted),
         ("mounted_anew", mounted_anew),
         ("held_by_a_stranger", held_by_a_stranger),
@@ -57,6 +59,7 @@ fn main() {
         ("splits_packets", splits_packets),
         ("both_directions", both_directions),
         ("polices", polices),
+        ("polices_as_the_simulator", polices_as_the_simulator),
         ("taken_off", taken_off),
         ("odd_names", odd_names),
         ("not_utf8", not_utf8),
@@ -1571,6 +1574,92 @@ fn polices() {
     assert!(works(&["status"]).contains("its device: it has gone"));
     works(&["doctor", "--repair", "--yes"]);
     tool("ip", &["link", "add", "v0", "type", "veth", "peer", "name", "v1"]);
+}
+
+/// Packet by packet what the simulator's policer decides, at the times that the kernel's program has read.
+fn polices_as_the_simulator() {
+    for dev in ["v0", "v1"] {
+        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{dev}/disable_ipv6"), "1");
+        tool("ip", &["link", "set", "dev", dev, "up"]);
+    }
+    let out = Frames::at("v0");
+    let mut random = 1u64;
+    // Numbers of Knuth's linear congruential generator (MMIX).
+    let mut draw = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    for (discipline, buffer) in [
+        ("\"droptail\"", "30kb"),
+        ("\"droptail\"", "17p"),
+        ("{ name = \"static\", threshold = \"9000b\" }", "100p"),
+        ("{ name = \"titrate\", initial_delay = \"0ms\", window = \"20ms\" }", "40kb"),
+        ("\"cp-aqm\"", "40kb"),
+        ("{ name = \"cp-aqm\", rate = \"20mbit\", bucket = \"20000b\" }", "30p"),
+    ] {
+        let text = format!(
+            "[link]\nrate = \"20mbit\"\nbuffer = \"{buffer}\"\npolice = true\n[[flows]]\ncca = \"cubic\"\nrtt = \"20ms\"\n\
+             [queue]\ndisciplines = [{discipline}]\n[run]\nduration = \"1s\"\nseeds = [1]\n"
+        );
+        let scenario = Scenario::parse(&text, "s.toml", "".as_ref()).unwrap_or_else(|e| panic!("{e}"));
+        let run = scenario.runs().unwrap_or_else(|e| panic!("{e}")).remove(0);
+        let words = queuewright_lab::attach_words(&run.ports[0].discipline);
+        let before: Vec<u32> = maps_of_instances().map(|map| map.0).collect();
+        works(&["attach", "v0", &words, "--police", "20mbit", "--limit", buffer]);
+        let (_, instance) = maps_of_instances().find(|(id, _)| !before.contains(id)).expect("it was made");
+        let pins = left_in("/sys/fs/bpf/queuewright");
+        let stats = Path::new("/sys/fs/bpf/queuewright").join(&pins[0]).join("stats");
+        let stats = libbpf_rs::MapHandle::from_pinned_path(stats).expect("pinned");
+        let read = |map: &libbpf_rs::MapHandle| {
+            let found = libbpf_rs::MapCore::lookup(map, &[0; 4], libbpf_rs::MapFlags::ANY);
+            found.expect("root may").expect("it has one")
+        };
+        let dropped = || {
+            let stats = linux::Stats::from_bytes(&read(&stats)).expect("as long as it is");
+            stats.drops.iter().sum::<u64>()
+        };
+        let mut queue = LoneQueue::new(&run).expect("it has a port");
+        let (mut first, mut last_drops, mut drops) = (None, 0, 0);
+        for n in 0..1500 {
+            // Bursts, and pauses in which the counted queue empties.
+            if draw(40) == 0 {
+                std::thread::sleep(Duration::from_micros(draw(20_000)));
+            }
+            let bytes = 60 + draw(1455) as u16;
+            let earliest = monotonic();
+            out.send(n as u8, bytes.into());
+            // `now` of `struct instance` in bpf/waiting.h.
+            let instance = read(&instance);
+            let now = u64::from_ne_bytes(*instance[32..].first_chunk().expect("eight bytes"));
+            assert!((earliest..=monotonic()).contains(&now), "it is not the time of packet {n}");
+            let at_ns = now - *first.get_or_insert(now);
+            let passes = queue.police(&Arrival { at_ns, flow: 0, bytes, ecn: 0 });
+            let now_drops = dropped();
+            assert_eq!(now_drops == last_drops, passes, "{words}, {buffer}: packet {n} at {at_ns} ns");
+            drops += u64::from(!passes);
+            last_drops = now_drops;
+        }
+        println!("{words}, {buffer}: {drops} of 1500 are dropped, as in the simulator");
+        assert!(drops > 20, "{words}, {buffer}: {drops} of 1500 are dropped");
+        works(&["detach", "v0"]);
+    }
+}
+
+/// Maps of what hosts remember of a queue, by the kernel's numbers.
+fn maps_of_instances() -> impl Iterator<Item = (u32, libbpf_rs::MapHandle)> {
+    let all = libbpf_rs::query::MapInfoIter::default().filter(|map| map.name.as_bytes() == b".bss.running");
+    all.filter_map(|map| Some((map.id, libbpf_rs::MapHandle::from_map_id(map.id).ok()?)))
+}
+
+/// The clock that the kernel's programs read (`CLOCK_MONOTONIC`), ns.
+fn monotonic() -> u64 {
+    // SAFETY: a place for the time.
+    let time = unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        assert_eq!(libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time), 0);
+        time
+    };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Somebody else's tc has put another qdisc there: that stays.
