@@ -21,6 +21,16 @@ const NAMES: Record<string, [name: string, says: string]> = {
   jain: ["Jain's fairness index", "How evenly the flows share: 1 is even, and 1/n is one of n flows that has all."],
 };
 
+/** Words of the charts, and of what can be changed. */
+const OTHERS: [name: string, says: string][] = [
+  ["congestion window", "How many packets a sender has on their way at most, before it hears that one of them arrived."],
+  ["pacing", "The rate at which a sender lets its packets go one by one, if it spaces them."],
+  ["rtt", "Round-trip time: from a sender to its receiver and back, without the wait in the queue."],
+  ["cca", "Congestion control algorithm: the rule by which a sender goes faster or slower."],
+  ["ecn", "Whether a sender's packets may be marked, where others are dropped."],
+  ["p, bdp", "How long a buffer is: in full packets, or as a multiple of what the link carries in one round-trip time."],
+];
+
 /** A group's name, and the part of a path that [`NAMES`] has. */
 function parted(path: string): [group: string, measure: string] {
   const measure = Object.keys(NAMES).find((key) => path === key || (path.startsWith("group.") && path.endsWith(`.${key}`)));
@@ -90,7 +100,7 @@ export function Measures({ model }: { model: Model }) {
               <dd>The first {figures(begin)} s. There the senders only begin, so the table leaves it out.</dd>
             </div>
           )}
-          {words.map(([name, says]) => (
+          {[...words, ...OTHERS].map(([name, says]) => (
             <div key={says}>
               <dt>{name}</dt>
               <dd>{says}</dd>
@@ -99,7 +109,8 @@ export function Measures({ model }: { model: Model }) {
         </dl>
       </details>
       <p class="hint">
-        This is one run of each, of one seed. How much of a difference is chance? Save the scenario, and let the program make five runs:{" "}
+        This is one run of each, of one seed. How much of a difference is chance? Write another number at <code>seeds</code> in the
+        text of the scenario. Or save the scenario, and let the program make five runs:{" "}
         <code>queuewright run {fileName(told?.name ?? null)} --seeds 1..5</code>
       </p>
     </section>
