@@ -23,6 +23,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const TOOLS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
@@ -38,7 +40,7 @@ fn main() {
         return left_out("attached disciplines", Lack::Setup, &why);
     }
     let before = held();
-    let tests: [(&str, fn()); 36] = [
+    let tests: [(&str, fn()); 37] = [
         ("planted", planted),
         ("mounted_anew", mounted_anew),
         ("held_by_a_stranger", held_by_a_stranger),
@@ -60,6 +62,7 @@ fn main() {
         ("both_directions", both_directions),
         ("polices", polices),
         ("polices_as_the_simulator", polices_as_the_simulator),
+        ("over_and_over", over_and_over),
         ("taken_off", taken_off),
         ("odd_names", odd_names),
         ("not_utf8", not_utf8),
@@ -1254,18 +1257,23 @@ impl Frames {
         }
     }
 
-    /// To everybody.
-    fn send(&self, content: u8, bytes: usize) {
+    /// To everybody; false: it has sent so many that no more may wait.
+    fn send(&self, content: u8, bytes: usize) -> bool {
         let mut frame = vec![content; bytes];
         frame[..6].fill(0xff);
         frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
         frame[12..14].copy_from_slice(&Self::PROTOCOL.to_be_bytes());
         // SAFETY: bytes of that length.
         let sent = unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
-        // The sender of what is dropped as it goes out is told so.
         let error = io::Error::last_os_error();
-        let dropped = error.raw_os_error() == Some(libc::ENOBUFS);
-        assert!(sent == frame.len() as isize || dropped, "{error}");
+        match error.raw_os_error() {
+            _ if sent == frame.len() as isize => true,
+            // The sender of what is dropped as it goes out is told so.
+            Some(libc::ENOBUFS) => true,
+            // As many of its packets wait as may.
+            Some(libc::EAGAIN) => false,
+            _ => panic!("{error}"),
+        }
     }
 
     /// What came in next, not what went out; None: nothing yet.
@@ -1288,7 +1296,7 @@ impl Frames {
 fn comes_in(what: &str) {
     let (from, to) = (Frames::at("v1"), Frames::at("v0"));
     let mut found = Vec::new();
-    (0..20).for_each(|n| from.send(n, 100));
+    (0..20).for_each(|n| assert!(from.send(n, 100)));
     wait_for(&format!("20 frames to come in: {what}"), || {
         found.extend(std::iter::from_fn(|| to.next()));
         found.len() >= 20
@@ -1502,7 +1510,7 @@ fn polices() {
         // A frame of 1,500 bytes takes 1.5 s: one is on the link, and five wait.
         let (out, back) = (Frames::at(from), Frames::at(to));
         let begun = Instant::now();
-        (0..20).for_each(|n| out.send(n, 1500));
+        (0..20).for_each(|n| assert!(out.send(n, 1500)));
         let ended = begun.elapsed().as_millis() as usize;
         let stats = status_of(name)["stats"].clone();
         let count = |what: &str| stats[what].as_u64().expect("a number") as usize;
@@ -1627,7 +1635,7 @@ fn polices_as_the_simulator() {
             }
             let bytes = 60 + draw(1455) as u16;
             let earliest = monotonic();
-            out.send(n as u8, bytes.into());
+            assert!(out.send(n as u8, bytes.into()));
             // `now` of `struct instance` in bpf/waiting.h.
             let instance = read(&instance);
             let now = u64::from_ne_bytes(*instance[32..].first_chunk().expect("eight bytes"));
@@ -1643,6 +1651,40 @@ fn polices_as_the_simulator() {
         assert!(drops > 20, "{words}, {buffer}: {drops} of 1500 are dropped");
         works(&["detach", "v0"]);
     }
+}
+
+/// Put on and taken off under traffic in both directions, `QUEUEWRIGHT_CYCLES` times (10): that all of it is gone is seen at the end.
+fn over_and_over() {
+    for dev in ["v0", "v1"] {
+        tool("ip", &["link", "set", "dev", dev, "up"]);
+    }
+    let cycles = std::env::var("QUEUEWRIGHT_CYCLES").map_or(10, |n| n.parse().expect("a number"));
+    let ways: [&[&str]; 4] = [
+        &["codel", "--rate", "20mbit", "--ingress", "30mbit:pie"],
+        &["titrate", "--police", "20mbit", "--ingress", "30mbit:cp-aqm"],
+        &["santa", "--rate", "20mbit", "--ingress", "30mbit", "--front"],
+        &["droptail", "--police", "20mbit", "--ingress"],
+    ];
+    let done = Arc::new(AtomicBool::new(false));
+    let senders = ["v0", "v1"].map(|dev| {
+        let (done, out) = (done.clone(), Frames::at(dev));
+        std::thread::spawn(move || {
+            while !done.load(Ordering::Relaxed) {
+                let _ = (0..8).all(|n| out.send(n, 1000));
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        })
+    });
+    for n in 0..cycles {
+        works(&[&["attach", "v0"], ways[n % ways.len()]].concat());
+        let dev = ["ifb-v0", "v0:ingress", "ifb-v0", "v0:ingress"][n % ways.len()];
+        wait_for("packets to come in", || status_of(dev)["stats"]["arrived_packets"].as_u64() > Some(50));
+        works(&["detach", "v0"]);
+    }
+    done.store(true, Ordering::Relaxed);
+    senders.into_iter().for_each(|sender| sender.join().expect("it has sent"));
+    wait_for("processes for the shares to end", || processes(b"keep\0--\0ifb-v0\0").is_empty());
+    assert!(!tool("ip", &["-br", "link"]).contains("ifb"));
 }
 
 /// Maps of what hosts remember of a queue, by the kernel's numbers.
