@@ -726,7 +726,7 @@ pub struct Attach {
     /// Bytes that the link adds to each packet
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub overhead: Option<String>,
-    /// One for each transmit queue of the device, below mq
+    /// One for each transmit queue of the device, below mq; a rate they share
     #[arg(long)]
     pub mq: bool,
     /// In front of htb, as on kernels without BPF qdiscs; needs --rate

@@ -46,6 +46,7 @@ struct queue {
 struct instance {
 	__u64 sch; /* the kernel's; 0: free */
 	__u64 next_ns; /* the shaper's: the link is free again */
+	__u32 reserved; /* of several with one rate: bytes from then on are its */
 	__u64 bytes;
 	__u32 packets;
 	struct queue queue; /* if it has but one */

@@ -65,6 +65,72 @@ static __always_inline void see_queue(const struct at *at, struct qw_queue *q,
 	}
 }
 
+/* --------------------------------------- several with one rate --- */
+
+/* Below mq each queue of the device has a qdisc, and runs beside the others.
+ * They share the link's time: each that has packets has the next piece of it
+ * written down as its own, as long as its head packet, and waits for that. So
+ * they take turns, all of the rate is used whoever is busy, and no more. From
+ * here on it is free. */
+__u64 shared_ns;
+
+/* Others may have theirs written down at the same moment. */
+#define TRIES 64
+/* What a scheduler's next packet is taken for: a full frame. */
+#define FULL_FRAME 1514u
+
+/* The next piece of the link's time is this one's. An idle link saves nothing
+ * up; who has more to send makes up for timers that are late. */
+static __always_inline void reserve(struct at *at, __u64 now, __u32 bytes)
+{
+	__u64 rate = at->port->rate, from, old;
+	__u32 n;
+
+	if (!rate)
+		return;
+	bpf_for(n, 0, TRIES)
+	{
+		old = shared_ns;
+		from = old < now ? now : old;
+		if (__sync_val_compare_and_swap(
+			    &shared_ns, old,
+			    from + (__u64)bytes * QW_NS_PER_SEC / rate) != old)
+			continue;
+		at->i->next_ns = from;
+		at->i->reserved = bytes;
+		return;
+	}
+}
+
+/* It has sent so many bytes of what was its. */
+static __always_inline void used(struct at *at, __u32 bytes)
+{
+	__u64 rate = at->port->rate;
+	__u32 reserved = at->i->reserved;
+
+	at->i->reserved = 0;
+	if (!rate || bytes == reserved)
+		return;
+	if (bytes > reserved)
+		__sync_fetch_and_add(&shared_ns, (__u64)(bytes - reserved) *
+							 QW_NS_PER_SEC / rate);
+	else
+		__sync_fetch_and_sub(&shared_ns, (__u64)(reserved - bytes) *
+							 QW_NS_PER_SEC / rate);
+}
+
+/* Bytes of the packet that is next, or about so many. */
+static __always_inline __u32 next_bytes(const struct at *at)
+{
+#ifdef QW_QUEUES
+	return FULL_FRAME;
+#else
+	struct slot *slot = slot_of(at, at->i->queue.head);
+
+	return slot ? slot->bytes : FULL_FRAME;
+#endif
+}
+
 /* Nothing waits any more. A scheduler, which counts what waits, begins anew. */
 static __always_inline void drop_all(struct at *at, struct Qdisc *sch,
 				     __u64 now)
@@ -87,6 +153,8 @@ static __always_inline void drop_all(struct at *at, struct Qdisc *sch,
 	at->i->fresh = 0;
 	at->i->packets = 0;
 	at->i->bytes = 0;
+	if (at->i->reserved)
+		used(at, 0);
 	show_backlog(at, sch);
 #ifdef QW_QUEUES
 	bpf_for(k, 0, QW_QUEUES)
@@ -287,12 +355,16 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 	struct queue *queue;
 	struct at at;
 	__u64 rate, since = now; /* the link has found nothing */
+	__u32 shares;
 	__u32 turn, __attribute__((unused)) from = 0, which = 0;
 
 	if (!find_of(&at, sch))
 		return 0;
 	take_over(&at, sch, now);
 	rate = at.port->rate;
+	shares = settings.instances > 1 && rate;
+	if (shares && at.i->packets && !at.i->reserved)
+		reserve(&at, now, next_bytes(&at));
 	if (rate && at.i->next_ns > now) {
 		if (at.i->packets)
 			sch->qstats.overlimits++;
@@ -349,7 +421,12 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 	if (!skb)
 		goto nothing;
 	at.i->idle = 0;
-	if (rate)
+	if (shares) {
+		used(&at, k.bytes);
+		/* Its turn is behind those that wait already. */
+		if (at.i->packets)
+			reserve(&at, 0, next_bytes(&at));
+	} else if (rate)
 		at.i->next_ns += (__u64)k.bytes * QW_NS_PER_SEC / rate;
 	else
 		at.i->next_ns =
@@ -361,6 +438,8 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 	return skb;
 
 nothing:
+	if (at.i->reserved)
+		used(&at, 0);
 	if (!at.i->idle)
 		CALL(idle)(at.s, at.p, since);
 	at.i->idle = 1;

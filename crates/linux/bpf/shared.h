@@ -37,7 +37,6 @@ struct qw_bpf_port {
 
 struct qw_bpf_stats {
 	qw_u64 arrived_packets, arrived_bytes;
-	qw_u64 gso_packets; /* of those that came: several segments as one */
 	qw_u64 sent_packets, sent_bytes;
 	qw_u64 drops[QW_REASONS]; /* by reason */
 	qw_u64 marks[QW_REASONS]; /* by reason */
@@ -46,6 +45,7 @@ struct qw_bpf_stats {
 	qw_u64 no_slot; /* of the drops by limit: the slots were used up */
 	qw_u64 unseen; /* of the packets sent, when they left is estimated (front.bpf.c) */
 	qw_u64 asked; /* drops and marks of packets that had left already (front.bpf.c) */
+	qw_u64 gso_packets; /* of those that came: several segments as one */
 	qw_u64 sojourn_ns; /* of the last packet */
 	qw_u64 sojourn_sum_ns; /* of what was sent */
 	qw_u64 sojourns[QW_BPF_SOJOURNS];

@@ -33,11 +33,6 @@ fn check(port: &Port) -> Result<(), Error> {
     if !(-64..=256).contains(&port.overhead) {
         return Err(out_of_range("overhead", port.overhead, "-64 to 256 bytes"));
     }
-    if port.mq && port.rate > 0 {
-        return Err(Error::Input(
-            "a rate cannot be shared by the queues of mq: one discipline at the root can hold it".into(),
-        ));
-    }
     if port.rate > 0 && port.rate < LEAST_RATE {
         return Err(out_of_range("rate", format!("{}bit", port.rate), "8kbit or more"));
     }

@@ -17,7 +17,7 @@ fn of_host(host: Host, section: &str) -> &'static [&'static str] {
         (_, ".bss.state") => &["state"],
         (_, ".bss.stats") => &["stats"],
         (_, "license") => &["LICENSE"],
-        (Host::Qdisc, ".bss") => &["owed_to_all"],
+        (Host::Qdisc, ".bss") => &["owed_to_all", "shared_ns"],
         (Host::Qdisc, ".maps") => &["asks", "slots"],
         (Host::Qdisc, ".struct_ops") => &["qdisc"],
         (Host::Qdisc, "struct_ops/dequeue") => &["dequeue"],

@@ -68,8 +68,6 @@ shared! {
         pub arrived_packets: u64,
         /// Their bytes, as the link counts them.
         pub arrived_bytes: u64,
-        /// Packets of several segments that came as one (GSO, GRO).
-        pub gso_packets: u64,
         /// Packets that left for the device.
         pub sent_packets: u64,
         /// Their bytes.
@@ -91,6 +89,8 @@ shared! {
         /// Before htb: how often the discipline would have dropped or marked a packet that had left already; the flow's
         /// next packet is in its place.
         pub asked: u64,
+        /// Packets of several segments that came as one (GSO, GRO).
+        pub gso_packets: u64,
         /// Sojourn time of the last packet sent, ns; of several queues the longest.
         pub sojourn_ns: u64,
         /// Sum over all that were sent, ns.
