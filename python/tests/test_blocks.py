@@ -41,7 +41,7 @@ ELSEWHERE = {
     ("docs/experiments/README.md", "toml"): (4, "run below"),
     ("docs/experiments/README.md", ""): (1, "a folder's files; crates/cli/tests/reproduce.rs looks for them"),
     ("docs/experiments/README.md", "sh"): (3, "commands and options: test_pages.py"),
-    ("docs/linux.md", ""): (10, "root, the module or the lab; commands and options: test_pages.py"),
+    ("docs/linux.md", ""): (12, "root, the module or the lab; commands and options: test_pages.py"),
     ("docs/linux.md", "console"): (1, "run below"),
     ("docs/linux.md", "yaml"): (1, "compared below with the program's port"),
     ("docs/own.md", "c"): (1, "crates/scenario/tests/own/disciplines.rs runs it"),

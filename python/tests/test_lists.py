@@ -113,7 +113,7 @@ def test_security_says_the_limits_that_there_are() -> None:
         f"{served // 1000} s to come, {constant(page, 'LIMITS.request') >> 10} KiB, "
         f"{constant(f'{CLI}/live.rs', 'CHANGE') >> 10} KiB of changes, {many} connections",
         f"{served // 1000} s to come, {constant(page, 'LIMITS.request') >> 10} KiB, {many} connections",
-        f"there are {many} at a time",
+        f"There are {many} at a time that have shown the token, and {many} that have not",
         f"{file[1]} MiB at most, and {ends // 1000} s to end",
         f"from {constant(trust, 'PEOPLE')} on, is the owner's own",
         f"{8 * constant(f'{CLI}/live.rs', 'TOKEN')} random bits",

@@ -141,6 +141,9 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
             port_setting(&mut port, name, value)?;
         }
     }
+    if police && a.limit.is_none() {
+        port.limit_bytes = policed(port.rate);
+    }
     let mut text = a.discipline.clone();
     for (name, value) in &a.settings.0 {
         let _ = write!(text, ":{name}={value}");
@@ -191,14 +194,25 @@ pub fn attach(a: &Attach) -> Result<(), Failure> {
     crate::print(&said)
 }
 
+/// Bytes that a policer counts at most where nothing else is said: what is above has to go at some time without a queue that spreads it.
+fn policed(rate: u64) -> u64 {
+    const A_SECOND: u64 = 10;
+    const FRAMES: u64 = 10;
+    (rate / 8 / A_SECOND).max(FRAMES * FRAME_BYTES)
+}
+
 /// What is to manage the packets that come in: `480mbit`, with the discipline of the other direction, or `480mbit:codel:target=10ms`.
 fn incoming(asked: &str, outgoing: &str, port: Port, dev: &str) -> Result<Plan, Failure> {
     let (rate, text) = asked.split_once(':').unwrap_or((asked, outgoing));
+    let outgoing_rate = port.rate;
     let mut port = Port { mq: false, ..port };
     port_setting(&mut port, "rate", rate).map_err(|e| match e {
         Failure::Input(why) => Failure::Input(format!("--ingress {asked:?}: {why}")),
         other => other,
     })?;
+    if port.police && port.limit_bytes == policed(outgoing_rate) {
+        port.limit_bytes = policed(port.rate);
+    }
     let spec = || {
         let text = from_anywhere(text)?;
         let spec = match is_own(&text) {
@@ -573,8 +587,9 @@ fn shown(s: &linux::Status) -> String {
     if t.gso_packets > 0 {
         let _ = writeln!(
             out,
-            "  offload  {} of them were several segments in one, which wait as one: queuewright doctor {dev}",
-            t.gso_packets
+            "  offload  {} of them were several segments in one, which count as one: queuewright doctor {}",
+            t.gso_packets,
+            s.ingress_of.as_ref().map_or(dev.clone(), |of| linux::quoted(of))
         );
     }
     let _ = writeln!(out, "  sent     {} packets, {} bytes", t.sent_packets, t.sent_bytes);
@@ -594,7 +609,8 @@ fn shown(s: &linux::Status) -> String {
     };
     let _ = writeln!(out, "  marked   {marks}{how}");
     let waits = if s.police { "counted " } else { "waiting " };
-    let _ = writeln!(out, "  {waits} {} packets, {} bytes", t.backlog_packets, t.backlog_bytes);
+    let when = if s.police { ", when the last packet came" } else { "" };
+    let _ = writeln!(out, "  {waits} {} packets, {} bytes{when}", t.backlog_packets, t.backlog_bytes);
     let _ = writeln!(
         out,
         "  sojourn  mean {:.3} ms, last {:.3} ms, 99 % below {:.3} ms",

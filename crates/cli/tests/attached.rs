@@ -1504,8 +1504,10 @@ fn polices() {
         let attach = [&["attach", "v0", "droptail", "--limit", "5p"], words].concat();
         let said = works(&[&attach[..], &["--dry-run"]].concat());
         assert!(said.contains("hook, the program that polices") && !said.contains("tc qdisc"), "{said}");
+        let known: Vec<u32> = maps_of_instances().map(|map| map.0).collect();
         let said = works(&attach);
         assert!(said.starts_with(&format!("{name}: police (droptail) at 8kbit")), "{said}");
+        let (_, instance) = maps_of_instances().find(|(id, _)| !known.contains(id)).expect("it was made");
         fails(&attach, 2, &["v0 has droptail already", &format!("set {name} changes it")]);
         // A frame of 1,500 bytes takes 1.5 s: one is on the link, and five wait.
         let (out, back) = (Frames::at(from), Frames::at(to));
@@ -1524,8 +1526,16 @@ fn polices() {
         });
         assert_eq!((passed.len(), &passed[..6]), (20 - dropped, &[0, 1, 2, 3, 4, 5][..]));
         assert_eq!(count("sent_packets") + count("backlog_packets"), passed.len(), "{stats}");
-        // A higher limit has room for more.
+        // What is on the link goes on at another rate from then on: at 8 Mbit/s the largest frame takes 1.5 ms. (`next_ns`, `now` of
+        // `struct instance` in bpf/waiting.h.)
         works(&["set", name, "limit=5p", "rate=8mbit"]);
+        out.send(0, 1500);
+        let word = |at: usize| {
+            let map = libbpf_rs::MapCore::lookup(&instance, &[0; 4], libbpf_rs::MapFlags::ANY);
+            let value = map.expect("root may").expect("it has one");
+            u64::from_ne_bytes(*value[at..].first_chunk().expect("eight bytes"))
+        };
+        assert!(word(8).saturating_sub(word(48)) <= 1_500_000, "{} after {}", word(8), word(48));
         assert!(works(&["status", name]).contains("police (droptail), 8mbit, limit 5p"));
         // The program's place is taken away, and put back.
         for pin in left_in("/sys/fs/bpf/queuewright") {
@@ -1556,8 +1566,14 @@ fn polices() {
     let all = works(&["status", "--json"]);
     assert!(all.contains("\"dev\": \"v0:ingress\"") && all.contains("\"police\": true"), "{all}");
     works(&["detach", "v0"]);
-    works(&["attach", "v0", "codel", "--rate", "20mbit", "--front"]);
+    // In either order.
     works(&["attach", "v0", "titrate", "--police", "20mbit", "--ingress"]);
+    works(&["attach", "v0", "codel", "--rate", "20mbit", "--front"]);
+    works(&["detach", "v0:ingress"]);
+    works(&["attach", "v0", "titrate", "--police", "20mbit", "--ingress"]);
+    // Nothing else is said: 100 ms of the rate.
+    assert_eq!(status_of("v0:ingress")["limit_bytes"], 250_000);
+    works(&["doctor", "v0:ingress"]);
     tool("ip", &["link", "set", "dev", "v0", "down"]);
     tool("ip", &["link", "set", "dev", "v0", "name", "w0"]);
     assert!(works(&["status"]).contains("w0:ingress: police"));
@@ -1638,7 +1654,7 @@ fn polices_as_the_simulator() {
             assert!(out.send(n as u8, bytes.into()));
             // `now` of `struct instance` in bpf/waiting.h.
             let instance = read(&instance);
-            let now = u64::from_ne_bytes(*instance[32..].first_chunk().expect("eight bytes"));
+            let now = u64::from_ne_bytes(*instance[48..].first_chunk().expect("eight bytes"));
             assert!((earliest..=monotonic()).contains(&now), "it is not the time of packet {n}");
             let at_ns = now - *first.get_or_insert(now);
             let passes = queue.police(&Arrival { at_ns, flow: 0, bytes, ecn: 0 });

@@ -379,7 +379,7 @@ static __always_inline void mark(struct __sk_buff *skb, struct qw_verdict v)
 {
 	if (v.reason < QW_REASONS)
 		stats.marks[v.reason]++;
-	if (bpf_skb_ecn_set_ce(skb))
+	if (set_ce(skb))
 		stats.ce_set++;
 }
 

@@ -127,7 +127,7 @@ int companion(struct __sk_buff *skb)
 	}
 	look(inner, &k);
 	/* 0 if the packet's sender does not understand. */
-	if (!bpf_skb_ecn_set_ce(skb))
+	if (!set_ce(skb))
 		return TCX_NEXT;
 	/* struct before */
 	skb->cb[0] = MARKED_HERE;

@@ -85,6 +85,15 @@ static __always_inline void look(struct sk_buff *skb, struct qw_packet *k)
 	if (protocol != ETH_P_IP && protocol != ETH_P_IPV6 &&
 	    protocol != ETH_P_8021Q && protocol != ETH_P_8021AD)
 		return;
+	/* Behind a second tag, or one that the device has put in front itself, it
+	 * is the tag that the kernel calls so: before it is no IP's type. */
+	if (protocol == ETH_P_8021Q || protocol == ETH_P_8021AD) {
+		v4 = bpf_rdonly_cast(header - 2,
+				     bpf_core_type_id_kernel(struct iphdr));
+		protocol = (__u16)(*(const __u8 *)v4 << 8 | v4->tos);
+		if (protocol != ETH_P_IP && protocol != ETH_P_IPV6)
+			return;
+	}
 	/* Before the kernel's `tos` and `flow_lbl` lies the version's byte. */
 	v4 = bpf_rdonly_cast(header, bpf_core_type_id_kernel(struct iphdr));
 	v6 = bpf_rdonly_cast(header, bpf_core_type_id_kernel(struct ipv6hdr));
@@ -108,6 +117,15 @@ static __always_inline void look(struct sk_buff *skb, struct qw_packet *k)
 		k->destination = mixed_of(&v6->daddr);
 #endif
 	}
+}
+
+/* Sets CE. Of a packet that somebody else looks at, too, the headers are his as
+ * well, until it has some of its own. */
+static __always_inline int set_ce(struct __sk_buff *skb)
+{
+	if (bpf_skb_ecn_set_ce(skb))
+		return 1;
+	return !bpf_skb_pull_data(skb, 0) && bpf_skb_ecn_set_ce(skb);
 }
 
 #endif /* QW_BPF_PACKET_H */

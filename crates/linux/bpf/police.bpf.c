@@ -54,9 +54,31 @@ static __always_inline void see_queue(struct qw_queue *q, __u64 on_link)
 	q->limit_packets = port.limit_packets;
 }
 
+/* Bytes of the packet on the link that have not left it. */
+static __always_inline __u64 on_link(__u64 now)
+{
+	__u64 left;
+
+	if (running.next_ns <= now)
+		return 0;
+	left = ((running.next_ns - now) * running.rate + QW_NS_PER_SEC - 1) /
+	       QW_NS_PER_SEC;
+	return left < running.last_bytes ? left : running.last_bytes;
+}
+
 /* The parameters may have been changed by `queuewright set`. */
 static __always_inline void take_over(__u64 now)
 {
+	__u64 left;
+
+	/* What was on the link at the old rate goes on at the new one. */
+	if (running.rate != port.rate) {
+		left = running.rate ? on_link(now) : 0;
+		running.rate = port.rate;
+		running.rest = 0;
+		if (left)
+			running.next_ns = now + left * QW_NS_PER_SEC / port.rate;
+	}
 	if (!running.begun || running.restarts != port.restarts) {
 		if (!running.begun) {
 			running.begun = 1;
@@ -91,7 +113,10 @@ QW_PART int leaves(__u64 now)
 	k.ecn = slot->ecn;
 	k.protocol = slot->protocol;
 	leave(&only, slot);
-	running.next_ns = now + (__u64)k.bytes * QW_NS_PER_SEC / port.rate;
+	/* Nothing is lost to rounding. */
+	running.rest += (__u64)k.bytes * QW_NS_PER_SEC;
+	running.next_ns = now + running.rest / running.rate;
+	running.rest %= running.rate;
 	running.last_bytes = k.bytes;
 	stats.sent_packets++;
 	stats.sent_bytes += k.bytes;
@@ -108,8 +133,6 @@ QW_PART int serve(__u64 now)
 	__u64 when;
 	__u32 n;
 
-	if (!port.rate)
-		return 0;
 	bpf_for(n, 0, settings.slots)
 	{
 		slot = slot_of(only.head);
@@ -129,18 +152,6 @@ QW_PART int serve(__u64 now)
 		running.idle = 1;
 	}
 	return 0;
-}
-
-/* Bytes of the packet on the link that have not left it. */
-static __always_inline __u64 on_link(__u64 now)
-{
-	__u64 left;
-
-	if (running.next_ns <= now)
-		return 0;
-	left = ((running.next_ns - now) * port.rate + QW_NS_PER_SEC - 1) /
-	       QW_NS_PER_SEC;
-	return left < running.last_bytes ? left : running.last_bytes;
 }
 
 static __always_inline int drop(struct qw_verdict v)
@@ -165,8 +176,9 @@ static __always_inline int judge(struct __sk_buff *skb)
 	if (now < running.now)
 		now = running.now;
 	running.now = now;
+	if (running.begun)
+		serve(now);
 	take_over(now);
-	serve(now);
 
 	look(inner, &k);
 	k.enqueue_ns = now;
@@ -190,10 +202,12 @@ static __always_inline int judge(struct __sk_buff *skb)
 	if (verdict.action == QW_DROP)
 		return drop(verdict);
 	if (verdict.action == QW_MARK) {
+		/* Unmarked it would only be let through. */
+		if (!set_ce(skb))
+			return drop(qw_drop(verdict.reason));
+		stats.ce_set++;
 		if (verdict.reason < QW_REASONS)
 			stats.marks[verdict.reason]++;
-		if (bpf_skb_ecn_set_ce(skb))
-			stats.ce_set++;
 	}
 	join(&only, 0, &k, k.bytes);
 	running.idle = 0;
@@ -206,13 +220,21 @@ int police(struct __sk_buff *skb)
 {
 	int verdict;
 
+	struct sk_buff *inner = bpf_cast_to_kern_ctx(skb);
+	__u64 net = (__u64)inner->dev->nd_net.net;
+
 	if (!port.rate)
+		return TCX_NEXT;
+	/* Its device has been moved to another network namespace, and has taken
+	 * this program along: nobody there has asked for it. */
+	if (running.sch && running.sch != net)
 		return TCX_NEXT;
 	if (!enter()) {
 		/* Nobody holds it for so long; it passes as it is. */
 		__sync_fetch_and_add(&stats.unseen, 1);
 		return TCX_NEXT;
 	}
+	running.sch = net;
 	verdict = judge(skb);
 	stats.backlog_bytes = running.bytes;
 	stats.backlog_packets = running.packets;

@@ -8,7 +8,7 @@ use crate::objects;
 use crate::port::{FIRST, LEAST_RATE, Port, out_of_range, port_map};
 use crate::record::{
     self, COMPANION, Change, Learned, OWN, Record, Stage, alone, attached, attached_as, everywhere,
-    ingress_of, record, records,
+    ingress_as, ingress_of, record, records,
 };
 use crate::{Error, before, chain, foreign, front, names, netlink, offload, own, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object};
@@ -90,7 +90,9 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
         Some(left) => left.before,
         None => before::before(&name, index)?,
     };
-    if let Some(record) = records()?.iter().find(|r| r.index == index && r.ingress.is_some()) {
+    if let Some(record) =
+        records()?.iter().find(|r| r.index == index && r.ingress.is_some() && !r.is_incoming())
+    {
         let of = record.ingress.as_ref().map(Ingress::called).unwrap_or_default();
         let (dev, of) = (names::quoted(dev), names::quoted(&of));
         return Err(Error::Input(format!(
@@ -663,12 +665,12 @@ fn writes_nothing(spec: &Spec) -> Result<(), Error> {
 /// # Errors
 /// If nothing is attached, or tc refuses.
 pub fn detach(dev: &str) -> Result<String, Error> {
-    if ingress_of(dev)?.is_none() {
+    if ingress_as(dev)?.is_none() {
         attached_as(dev)?;
     }
     system::rights()?;
     let alone = alone()?;
-    let incoming = ingress_of(dev)?.map(|record| take_off(&alone, record, dev)).transpose()?;
+    let incoming = ingress_as(dev)?.map(|record| take_off(&alone, record, dev)).transpose()?;
     let outgoing = match attached_as(dev) {
         Ok(record) => take_off(&alone, record, dev).map(Some)?,
         // Somebody has taken off that direction.

@@ -14,6 +14,7 @@ use std::fmt::Display;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// `BPF_STRUCT_OPS_STATE_INUSE` of the kernel, in the second word of a struct_ops map's value.
 const IN_USE: [u8; 4] = 1u32.to_ne_bytes();
@@ -134,11 +135,11 @@ pub(crate) fn missing_of(
         if found != Some(*id) {
             out.push(match name.as_str() {
                 COMPANION_LINK => "the program in front of it, which sets CE".into(),
+                // Said below.
+                REDIRECT_LINK | POLICE_LINK if orphaned => continue,
                 POLICE_LINK => {
                     format!("the program at its tcx {} hook, which polices", hook_of(record).name())
                 }
-                // Said below.
-                REDIRECT_LINK if orphaned => continue,
                 REDIRECT_LINK => {
                     let dev = record.ingress.as_ref().map(Ingress::called).unwrap_or_default();
                     format!("the program at {}'s ingress, which hands it packets", names::quoted(&dev))
@@ -149,6 +150,10 @@ pub(crate) fn missing_of(
     }
     if let Some(of) = record.ingress.as_ref().filter(|_| orphaned) {
         out.push(format!("the device whose packets it has: {} is not here any more", names::quoted(&of.dev)));
+        return Ok(out);
+    }
+    if orphaned {
+        out.push("its device: it has gone".into());
         return Ok(out);
     }
     if out.is_empty() && !record.police {
@@ -300,6 +305,12 @@ fn redirect_of(record: &Record) -> Option<u32> {
 /// The place of the program that polices.
 fn policed_at(record: &Record) -> Option<u32> {
     placed_at(record, POLICE_LINK, record.index)
+}
+
+/// Is the place of a program, pinned at `pin`, at a device?
+pub(crate) fn is_at_a_device(pin: &Path) -> bool {
+    let info = Link::open(pin).and_then(|link| link.info());
+    info.is_ok_and(|link| matches!(&link.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex != 0))
 }
 
 /// Has the device gone at which a program of the record's had its place? The place is then at none.

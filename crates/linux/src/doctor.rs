@@ -21,6 +21,8 @@ pub struct Finding {
 /// # Errors
 /// If there is no such device.
 pub fn doctor(dev: Option<&str>) -> Result<Vec<Finding>, Error> {
+    // Of what comes in it is the device that is looked at.
+    let dev = dev.map(|dev| dev.strip_suffix(record::INCOMING).unwrap_or(dev));
     let mut all = vec![kernel(), types(), programs(), rights(), pins(), tc(), module(), ecn()];
     if system::has_bpf_qdiscs() == Some(false) {
         all.insert(1, htb());

@@ -78,8 +78,8 @@ fn is_as_made(section: &Section<'_>, name: &str) -> bool {
 }
 
 /// All helpers of the kernel's that the hosts call, by their numbers (`enum bpf_func_id`): map_lookup_elem, ktime_get_ns,
-/// get_prandom_u32, get_hash_recalc, skb_ecn_set_ce, kptr_xchg.
-const HELPERS: [u32; 6] = [1, 5, 7, 34, 97, 194];
+/// get_prandom_u32, get_hash_recalc, skb_pull_data, skb_ecn_set_ce, kptr_xchg.
+const HELPERS: [u32; 7] = [1, 5, 7, 34, 39, 97, 194];
 /// And functions of the kernel's.
 const EXTERNS: [&str; 11] = [
     "bpf_cast_to_kern_ctx",

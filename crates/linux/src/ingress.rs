@@ -46,9 +46,11 @@ impl Ingress {
     }
 }
 
-/// Is the device not here any more whose packets a record has? Its number may be another's by now: the program's place knows.
+/// Is the device not here any more whose packets a program gives to a record? Its number may be another's by now: the program's place knows.
 pub(crate) fn is_orphaned(record: &Record) -> bool {
-    record.ingress.as_ref().is_some_and(|of| of.name().is_none() || chain::has_lost_its_device(record))
+    let index = record.ingress.as_ref().map_or(record.index, |of| of.index);
+    let is_one = record.ingress.is_some() || record.police;
+    is_one && (names::name_of(index).is_none() || chain::has_lost_its_device(record))
 }
 
 /// What the IFB of a device is to be called; by its number where its name is too long, no text, or taken.

@@ -531,6 +531,11 @@ pub fn attached(dev: &str) -> Result<Record, Error> {
 /// # Errors
 /// Without the right to look.
 pub fn ingress_of(dev: &str) -> Result<Option<Record>, Error> {
+    Ok(ingress_as(dev)?.filter(|r| names::index(dev).is_some() || ingress::is_orphaned(r)))
+}
+
+/// The same, also of one that had this name and is called something else now, if no other has it.
+pub(crate) fn ingress_as(dev: &str) -> Result<Option<Record>, Error> {
     let index = names::index(dev);
     let all: Vec<Record> = records()?.into_iter().filter(|record| record.ingress.is_some()).collect();
     let by_number = |r: &&Record| {

@@ -93,6 +93,8 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
         let mend = match key_of(&name) {
             _ if !record::is_given(&name) => Err(record::FOREIGN.into()),
             None => Ok("removes it"),
+            // A policer has no qdisc, but a place of its own.
+            _ if polices(&name) => Err(ITS_VERSION.into()),
             Some((cookie, index)) if cookie == here => match netlink::qdiscs(index)?.iter().any(is_ours) {
                 true => Err(ITS_VERSION.into()),
                 false => Ok("removes it"),
@@ -195,6 +197,17 @@ fn key_of(file: &OsStr) -> Option<(u64, u32)> {
     record::numbers(file.to_str()?.strip_suffix(".json")?)
 }
 
+/// Is a program at a device that belongs to the record in this file?
+fn polices(file: &OsStr) -> bool {
+    let key = file.to_str().and_then(|file| file.strip_suffix(".json"));
+    let pins = key.map(|key| Path::new(PINS).join(key));
+    pins.is_some_and(|pins| {
+        [record::POLICE_LINK, record::REDIRECT_LINK]
+            .iter()
+            .any(|link| chain::is_at_a_device(&pins.join(link)))
+    })
+}
+
 /// Is it a root that this program makes?
 fn is_ours(qdisc: &Entry) -> bool {
     qdisc.is_root() && (qdisc.handle == number(front::HANDLE) || names::is_kind(&qdisc.kind))
@@ -208,6 +221,13 @@ fn user(
     objects: &[Pinned],
     registered: &[(u32, String)],
 ) -> Option<&'static str> {
+    if objects.iter().any(|(name, _)| name == record::POLICE) {
+        // A policer has no qdisc, but a place of its own.
+        if chain::is_at_a_device(&pins.join(record::POLICE_LINK)) {
+            return Some("its device, of which removing the pin police_link takes it off,");
+        }
+        return None;
+    }
     let device = pins.file_name().and_then(|name| record::numbers(name.to_str()?));
     let shown = device.map(|(cookie, index)| living.qdiscs(cookie, index));
     if shown.is_some_and(|all| all.into_iter().any(is_ours)) {
