@@ -77,7 +77,8 @@ static inline void qw_cobalt_root(struct qw_cobalt *s)
 	qw_u64 x = s->rec_inv_sqrt_q32, rest_q32;
 
 	if (s->count < QW_COBALT_CACHE) {
-		s->rec_inv_sqrt_q32 = cache[s->count & (QW_COBALT_CACHE - 1)];
+		s->rec_inv_sqrt_q32 =
+			cache[qw_index(s->count) & (QW_COBALT_CACHE - 1)];
 		return;
 	}
 	rest_q32 = (3ULL << 32) - s->count * ((x * x) >> 32);

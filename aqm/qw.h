@@ -195,6 +195,18 @@ struct qw_pool {
 #define QW_GIVEN
 #endif
 
+/* A number that is to be cut to a table's length, `table[qw_index(i) & 15]`, after
+ * a test of it or of what it was made of. clang would leave the cut out, as
+ * the test says the same, of another register: the verifiers of Linux 6.12 and
+ * 6.18 then do not know it. */
+static inline qw_u32 qw_index(qw_u32 i)
+{
+#if defined(__bpf__)
+	__asm__("" : "+r"(i));
+#endif
+	return i;
+}
+
 /* The queue as the host sees it. Both limits always hold; a limit of 0 means
  * "no such limit". The packet in transmission is not part of the queue. */
 struct qw_queue {
