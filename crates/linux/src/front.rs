@@ -3,6 +3,7 @@
 //! htb has one class with the rate, and a `pfifo` in it that holds the packets. The program `front` is htb's only filter: what
 //! it says is asked before a packet is queued, under the qdisc's lock.
 
+use crate::hosts::Host;
 pub(crate) use crate::netlink::HANDLE;
 use crate::netlink::{self, Entry, number};
 use crate::objects;
@@ -31,11 +32,23 @@ const BURSTS_PER_SECOND: u64 = 1000;
 
 /// Of the port's settings, those that this way cannot do.
 pub(crate) fn check(port: &Port) -> Result<(), Error> {
+    if system::has_loops() == Some(false) {
+        return Err(Error::Input(format!(
+            "attach needs Linux {} or newer, and {} for --ingress and --police; this is {}, where the kernel module works (queuewright doctor)",
+            Host::Front.first_linux(),
+            Host::Police.first_linux(),
+            system::kernel()
+        )));
+    }
     if port.rate == 0 {
         return Err(Error::Input(format!(
             "a rate is needed (--rate 95mbit): {} disciplines stand in front of htb, and without a rate nothing would wait there",
             match system::has_bpf_qdiscs() {
-                Some(false) => format!("this kernel ({}) has no BPF qdiscs, so that", system::kernel()),
+                Some(false) => format!(
+                    "this kernel ({}) has no BPF qdiscs (Linux {} with CONFIG_NET_SCH_BPF has), so that",
+                    system::kernel(),
+                    Host::Qdisc.first_linux()
+                ),
                 _ => "with --front".into(),
             }
         )));

@@ -47,9 +47,7 @@ pub fn has_bpf_qdiscs() -> Option<bool> {
     // Some MB, which do not change.
     static HAS: OnceLock<Option<bool>> = OnceLock::new();
     *HAS.get_or_init(|| {
-        let types = fs::read("/sys/kernel/btf/vmlinux").ok()?;
-        let name = b"\0bpf_struct_ops_Qdisc_ops\0";
-        Some(types.windows(name.len()).any(|w| w == name))
+        Some(describes(&fs::read("/sys/kernel/btf/vmlinux").ok()?, "bpf_struct_ops_Qdisc_ops"))
     })
 }
 
@@ -132,24 +130,32 @@ pub(crate) fn is_file_system(path: &Path, kind: u64) -> bool {
     rustix::fs::statfs(path).is_ok_and(|s| s.f_type as u64 == kind)
 }
 
+/// Can BPF programs have loops here whose rounds the verifier need not count? None: the kernel does not describe its types.
+pub(crate) fn has_loops() -> Option<bool> {
+    Some(describes(&fs::read("/sys/kernel/btf/vmlinux").ok()?, LOOPS))
+}
+
+/// Whether a kernel has such loops shows in this function of its.
+const LOOPS: &str = "bpf_iter_num_new";
+
+/// Do a kernel's types name this one?
+fn describes(types: &[u8], name: &str) -> bool {
+    let name = [b"\0", name.as_bytes(), b"\0"].concat();
+    types.windows(name.len()).any(|w| w == name)
+}
+
 /// What this kernel lacks to have a discipline in front of htb.
 pub(crate) fn lacks_for_front() -> Vec<String> {
     let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
     let modules = Modules::read();
-    let built_in = |function: &str| {
-        let name = [b"\0", function.as_bytes(), b"\0"].concat();
-        types.windows(name.len()).any(|w| w == name)
-    };
+    let built_in = |function: &str| describes(&types, function);
     [
         (built_in("htb_enqueue") || modules.has("sch_htb"), "htb (CONFIG_NET_SCH_HTB)".to_string()),
         (
             built_in("cls_bpf_classify") || modules.has("cls_bpf"),
             "the classifier bpf (CONFIG_NET_CLS_BPF)".into(),
         ),
-        (
-            built_in("bpf_iter_num_new"),
-            format!("loops in BPF programs (Linux {})", Host::Front.first_linux()),
-        ),
+        (built_in(LOOPS), format!("loops in BPF programs (Linux {})", Host::Front.first_linux())),
     ]
     .into_iter()
     .filter_map(|(there, what)| (!there).then_some(what))
