@@ -35,6 +35,9 @@ fn main() {
     let mut replays = String::from("static REPLAYS: &[(&str, &[u8])] = &[\n");
     match found.clang {
         Some(clang) => {
+            // What a test compiles again with.
+            fs::write(out.join("compiler"), format!("{}\n{}\n", clang.display(), headers()))
+                .expect("OUT_DIR can be written");
             let tunable = names(&all, "QW_TUNABLE");
             let timed = names(&all, "QW_TIMED");
             let schedulers = names(&all, "QW_SCHEDULERS");
@@ -103,7 +106,7 @@ fn main() {
 /// The text of the hosts' files, for a discipline that is compiled when it is named: name in the folder, and what is in it. The user's file,
 /// whatever it is called, is no name of theirs.
 fn hosts() -> String {
-    let headers = PathBuf::from(env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are"));
+    let headers = PathBuf::from(headers());
     let folders = [(PathBuf::from("bpf"), "host/"), (headers.join("bpf"), "bpf/")];
     let mut list = String::from("pub(crate) static HOSTS: &[(&str, &str)] = &[\n");
     for (folder, below) in folders {
@@ -143,17 +146,14 @@ fn names(all: &str, list: &str) -> Vec<String> {
 }
 
 fn compile(clang: &Path, source: &str, name: &str, defines: &[String], object: &Path) {
-    let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
-    let mut command = Command::new(clang);
-    command.args(flags::FLAGS).args([flags::DISCIPLINE, "-Wall", "-Wextra", "-Werror"]);
-    // libbpf's loops compare an int with what they are given, and not every program uses all of its arguments.
-    command.args(["-Wno-sign-compare", "-Wno-unused-parameter"]);
-    // No paths of this machine in the objects.
-    command.arg(format!("-ffile-prefix-map={}=.", env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")));
-    command.arg(format!("-I{headers}")).arg("-Iaqm");
-    command.args(flags::of(name, &format!("{name}.h"))).args(defines);
-    command.arg("-c").arg(format!("bpf/{source}.bpf.c")).arg("-o").arg(object);
-    let done = command.output().expect("clang ran a moment ago");
+    let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    let words = flags::words(source, name, defines, Path::new(&here), Path::new(&headers()));
+    let done = Command::new(clang).args(words).arg(object).output().expect("clang ran a moment ago");
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{} cannot compile {name} for BPF:\n{said}", clang.display());
+}
+
+/// The folder that has libbpf's headers, in one of their own.
+fn headers() -> String {
+    env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are")
 }

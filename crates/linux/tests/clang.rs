@@ -1,8 +1,12 @@
-//! The program's build notices a clang that comes, and one that goes: "install clang-19 and build again" is true.
+//! The program's build notices a clang that comes, and one that goes: "install clang-19 and build again" is true. And what it makes
+//! is the same in any folder.
 
 #[path = "../clang.rs"]
 mod clang;
+#[path = "../flags.rs"]
+mod flags;
 
+use queuewright_testing::{Lack, left_out};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -125,4 +129,52 @@ fn cargo_looks_again_when_a_compiler_comes_or_goes_and_only_then() {
     assert_eq!(build(), (false, "Some(\"clang-19\")".into()), "nothing has changed");
     fs::remove_file(at("bin/clang-19")).expect("it was there");
     assert_eq!(build(), (true, "None".into()));
+}
+
+/// So that whoever builds the program again has the objects of a release, byte by byte.
+#[test]
+fn objects_are_the_same_wherever_they_are_compiled() {
+    let out = Path::new(env!("OUT_DIR"));
+    let Ok(compiler) = fs::read_to_string(out.join("compiler")) else {
+        return left_out("two builds of an object", Lack::Setup, &"built without a clang that has BPF");
+    };
+    let (clang, headers) = compiler.trim_end().split_once('\n').expect("two lines");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let dir = tempfile::tempdir().expect("a folder");
+    let made = ["a", "another"].map(|name| {
+        let at = dir.path().join(name);
+        let below = at.join("libbpf");
+        fs::create_dir_all(&below).expect("a folder");
+        for (from, to) in [(here, &at), (Path::new(headers), &below)] {
+            for folder in ["bpf", "aqm"].iter().filter(|folder| from.join(folder).exists()) {
+                fs::create_dir(to.join(folder)).expect("a folder");
+                for file in fs::read_dir(from.join(folder)).expect("a folder").flatten() {
+                    let path = file.path();
+                    if path.is_file() {
+                        fs::copy(&path, to.join(folder).join(file.file_name())).expect("a copy");
+                    }
+                }
+            }
+        }
+        let words = flags::words("qdisc", "codel", &[], &at, &below);
+        let done =
+            Command::new(clang).args(words).arg("made.o").current_dir(&at).output().expect("clang runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        fs::read(at.join("made.o")).expect("it was made")
+    });
+    assert!(made[0] == made[1], "an object has something of where it was compiled");
+
+    let mut objects = 0;
+    for entry in fs::read_dir(out).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|ending| ending == "o") {
+            let bytes = fs::read(&path).expect("a file");
+            for folder in [headers, env!("CARGO_MANIFEST_DIR")] {
+                let found = bytes.windows(folder.len()).any(|part| part == folder.as_bytes());
+                assert!(!found, "{} names {folder}", path.display());
+            }
+            objects += 1;
+        }
+    }
+    assert!(objects > 50, "{objects} objects");
 }
