@@ -264,7 +264,16 @@ pub(crate) fn tc(dev: &OsStr, words: &str) -> Result<String, Error> {
 
 /// Has tc change something.
 pub(crate) fn tc_change(alone: &File, dev: &OsStr, words: &str) -> Result<(), Error> {
-    tool("tc", &with_device(dev, words), Some(alone)).map(drop)
+    tool("tc", &with_device(dev, words), Some(alone)).map(drop).map_err(|e| {
+        let said = e.to_string();
+        let unknown = ["kind is unknown", "classifier not found"].iter().any(|words| said.contains(words));
+        match lacks_for_front() {
+            lacks if unknown && !lacks.is_empty() => {
+                Error::System(format!("{said} This kernel lacks {}", lacks.join(", ")))
+            }
+            _ => e,
+        }
+    })
 }
 
 fn with_device<'a>(dev: &'a OsStr, words: &'a str) -> Vec<&'a OsStr> {
