@@ -15,7 +15,7 @@ QW := $(or $(CARGO_TARGET_DIR),target)/release/queuewright
 # Modules that a macro names, which `cargo fmt` does not see.
 IN_A_LIST := --edition 2024 crates/scenario/src/datagrams/*.rs
 
-.PHONY: demo test wheel lint fuzz bench bench-peers module-matrix book web dist man install install-tc install-module uninstall fmt help
+.PHONY: demo test wheel lint fuzz bench bench-peers attach-matrix module-matrix book web dist man install install-tc install-module uninstall fmt help
 
 demo: ## Compare disciplines on the example link (TRACE=FILE: and on that cellular trace)
 	@scripts/setup build
@@ -47,7 +47,7 @@ lint: ## Formatting, warnings as errors, C under gcc, clang and BPF, licences an
 	build/venv/bin/ruff format --check --quiet python docs/notebooks scripts/advisories scripts/book scripts/python-api scripts/tune-papers
 	build/venv/bin/ruff check --quiet python docs/notebooks scripts/advisories scripts/book scripts/python-api scripts/tune-papers
 	git ls-files -z | xargs -0 build/venv/bin/codespell
-	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/setup-kernels scripts/module-matrix scripts/sid scripts/test scripts/web scripts/wheel scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages scripts/suite-pages scripts/dist .ci/run aqm/tests/check.sh aqm/tests/tools.sh cca/tests/check.sh fuzz/run
+	shellcheck scripts/setup scripts/setup-lab scripts/setup-module scripts/setup-kernels scripts/attach-matrix scripts/module-matrix scripts/sid scripts/test scripts/web scripts/wheel scripts/bench-peers scripts/validate-ns3 scripts/experiment-pages scripts/suite-pages scripts/dist .ci/run aqm/tests/check.sh aqm/tests/tools.sh cca/tests/check.sh fuzz/run
 
 fuzz: ## Fuzz the C headers, and what reads scenarios, units and traces: EACH seconds each (60)
 	@scripts/setup test
@@ -62,6 +62,9 @@ bench: ## Packets a second, instructions a packet, memory (one core)
 bench-peers: ## The same link in ns-3, side by side (needs Debian's libns3-dev)
 	@scripts/setup peers
 	scripts/bench-peers
+
+attach-matrix: ## What attach can do on seven kernels: the table in docs/linux.md (KERNELS=)
+	@CARGO='$(CARGO)' scripts/attach-matrix
 
 module-matrix: ## The kernel module on five kernels, 10,000 random operations each (KERNELS=, OPERATIONS=, SEED=)
 	@CARGO='$(CARGO)' scripts/module-matrix

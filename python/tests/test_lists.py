@@ -175,6 +175,23 @@ def test_pages_name_the_kernels_on_which_the_module_was_tried() -> None:
     says("docs/how-to/on-openwrt.md", f"tested on {first[0]} to {last} ")
 
 
+def test_the_table_of_kernels_is_what_the_program_says_that_it_needs() -> None:
+    needed, *tried = rows(between("docs/linux.md", "| Linux | `attach` |", "\n\n"))
+    hosts = re.findall(r"Host::(\w+) => \((\d+), (\d+)\)", text(f"{LINUX}/hosts.rs"))
+    since = {host: (int(major), int(minor)) for host, major, minor in hosts}
+    qdisc, front, police = (".".join(map(str, since[host])) for host in ("Qdisc", "Front", "Police"))
+    assert needed == ["needed", f"{qdisc}, or {front} in front of htb", front, police, police]
+    assert len(tried) == len(between("scripts/attach-matrix", "kernels=${KERNELS:-", "}").split())
+    says("Makefile", f"on {NUMBERS[len(tried)]} kernels: the table in docs/linux.md")
+    for version, plain, *others in tried:
+        kernel = tuple(int(part) for part in version.split("."))
+        works = ["works" if kernel >= since[host] else "refused" for host in ("Front", "Police", "Police")]
+        assert others == works, version
+        in_front = "in front of htb" if kernel >= since["Front"] else "refused"
+        # A distribution may leave it out.
+        assert plain == in_front or (plain == "BPF qdisc" and kernel >= since["Qdisc"]), version
+
+
 def test_kinds_of_qdiscs_that_detach_puts_back_are_those_that_there_are() -> None:
     arms = between(f"{LINUX}/before.rs", "match root.kind.as_str() {", "_ => Err")
     known = {

@@ -46,7 +46,7 @@ pub fn test(
 }
 
 /// Ends the machine: the kernel does not go on without its first process, whose panic is its end.
-fn inside(guest: impl FnOnce()) {
+pub fn inside(guest: impl FnOnce()) {
     mounts();
     // Until the kernel has measured its processor's clock its timers keep to ticks of 4 ms. With more processors than one
     // time is the host's, and the clock may be another.
@@ -90,10 +90,15 @@ pub fn built_with_clang() -> Result<(), Outcome> {
 fn host(words: &[String], files: impl FnOnce(&Path) -> Result<Vec<File>, Outcome>) -> Result<(), Outcome> {
     let lab = lab();
     let kernel = kernel_of(&lab)?;
+    boot_this(&lab, &kernel, words, &files(&lab)?)
+}
+
+/// A kernel, with this program as init.
+pub fn boot_this(lab: &Path, kernel: &Path, words: &[String], files: &[File]) -> Result<(), Outcome> {
     let dir = tempfile::tempdir()?;
     let initrd = dir.path().join("initrd");
-    initramfs(&lab, &files(&lab)?, &initrd)?;
-    boot(&lab, &kernel, &initrd, words, &Machines::default())
+    initramfs(lab, files, &initrd)?;
+    boot(lab, kernel, &initrd, words, &Machines::default())
 }
 
 /// The folder of the lab.
