@@ -128,6 +128,7 @@ pub fn plan_ingress(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result
             "--ingress: what comes in needs a rate (--ingress 480mbit), and no --mq".into(),
         ));
     }
+    ingress::needs_tcx("--ingress")?;
     allow(&spec, &mut port)?;
     let (index, name) = device(dev)?;
     let dev = &*names::text_of(&name, index);

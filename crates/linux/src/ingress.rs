@@ -91,7 +91,6 @@ fn names_for(dev: &str, index: u32) -> Vec<String> {
 /// # Errors
 /// What stands in the way.
 pub(crate) fn check(dev: &str, index: u32) -> Result<(), Error> {
-    needs_tcx("--ingress")?;
     match has_filters(index)? {
         true => Err(Error::Input(format!(
             "{0} has filters at its ingress, which would see no packet any more: remove them first (tc filter del dev {0} ingress)",
