@@ -73,7 +73,7 @@ pub fn answer(results: &Results) -> Vec<String> {
         return Vec::new();
     }
     let several = ports.len() > 1;
-    let place = if several { format!("At {port}, ") } else { String::new() };
+    let place = if several { format!("At the port \"{port}\", ") } else { String::new() };
     let best = least(&all, |of| of.wait.mean());
     let mut out = vec![waits(&all, best, &place), uses(&all, best, &place)];
     out.extend(losses(results, &all, best));
@@ -194,7 +194,7 @@ fn losses(results: &Results, all: &[Of<'_>], best: usize) -> Option<String> {
             let one_in =
                 if loss <= MOST_LOSS { format!(", one in {:.0}", 1.0 / loss) } else { String::new() };
             told.push(format!(
-                "{name} loses {:.1} % of its packets{one_in} ({label}: {:.1} %)",
+                "\"{name}\" loses {:.1} % of its packets{one_in} ({label}: {:.1} %)",
                 100.0 * loss,
                 100.0 * least
             ));
@@ -344,7 +344,7 @@ fn notices(results: &Results, all: &[Of<'_>]) -> Vec<String> {
                 some => format!(" ({} may be as good)", some.join(", ")),
             };
             told.push(format!(
-                "{} {} {best}, {best_is}{equal}, and {} {worst}, {worst_is}",
+                "\"{}\" {} {best}, {best_is}{equal}, and {} {worst}, {worst_is}",
                 group.name, notice.best, notice.worst
             ));
         }
@@ -595,9 +595,9 @@ mod tests {
         assert_eq!(
             said[2..],
             [
-                "Calls: call sounds best with a, MOS 4.4 (b may be as good), and worst with c, MOS 1.0.",
+                "Calls: \"call\" sounds best with a, MOS 4.4 (b may be as good), and worst with c, MOS 1.0.",
                 "Pages, by the median: web has its pages soonest with a, 0.70 s, and latest with c, where fewer came.",
-                "Answers: cubic has most round trips a minute beside it with a, 700 (c may be as good), and fewest with b, 90.",
+                "Answers: \"cubic\" has most round trips a minute beside it with a, 700 (c may be as good), and fewest with b, 90.",
             ]
         );
     }
@@ -625,8 +625,8 @@ mod tests {
         assert_eq!(
             said[..3],
             [
-                "At down, packets wait least with a, 5.0 ms on average, and longest with b, 9.0 ms (1.8 times as long).",
-                "At down, a uses most of the link, 90.0 %; b least, 80.0 %.",
+                "At the port \"down\", packets wait least with a, 5.0 ms on average, and longest with b, 9.0 ms (1.8 times as long).",
+                "At the port \"down\", a uses most of the link, 90.0 %; b least, 80.0 %.",
                 "With a the 10 long flows of TCP of all ports share unevenly (Jain's index 0.30, as if 3 of 10 flows had all); most evenly with b (0.90).",
             ]
         );
