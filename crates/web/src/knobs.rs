@@ -94,7 +94,8 @@ fn link(port: &Link, all: &mut Vec<Knob>) {
         path: format!("link.{}", key.name),
         of: "link".into(),
         name: key.name,
-        about: key.about.into(),
+        // What a file writes is of no use beside a slider.
+        about: if key.name == "rate" { "how fast the link sends".into() } else { key.about.into() },
         values,
         now,
         over_time: Vec::new(),

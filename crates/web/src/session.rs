@@ -28,6 +28,9 @@ pub enum Request {
     Explain {
         /// Its name.
         name: String,
+        /// Rather what the page says of its variables.
+        #[serde(default)]
+        variables: bool,
     },
     /// Markdown as HTML.
     Markdown {
@@ -167,7 +170,7 @@ impl Session {
                 all["series"] = json!(SERIES);
                 Ok(Reply::Json(all))
             }
-            Request::Explain { name } => explain(&name).map(|html| Reply::Bytes(html.into())),
+            Request::Explain { name, variables } => explain(&name, variables).map(|html| Reply::Bytes(html.into())),
             Request::Markdown { text } => Ok(Reply::Bytes(markdown::rendered(&text).into())),
             Request::Load { text, name, flags } => {
                 let mut laid = Flags::default();
@@ -290,17 +293,18 @@ impl Session {
                 Better::Neither => "neither",
             };
             let value = all.get(path)? * of.scale;
-            Some(
-                json!({ "path": of.path, "title": title, "unit": of.unit, "better": better, "value": value }),
-            )
+            let port = path.starts_with("port.").then(|| &run.ports[0].name);
+            Some(json!({
+                "path": of.path, "title": title, "unit": of.unit, "better": better, "value": value, "port": port,
+            }))
         };
         let mut measures = Vec::new();
         for of in MEASURES {
             let of_first = format!("{first}{}", of.path);
             measures.extend(measure(of, of.path, of.title).or_else(|| measure(of, &of_first, of.title)));
-            // What those notice who talk: their own packets' wait, and how the call sounds.
+            // Groups may wait in queues of their own. And what those notice who talk: how the call sounds.
             if of.path == "sojourn_ms.p99" && run.groups.len() > 1 {
-                for group in run.groups.iter().filter(|group| group.datagrams.is_some()) {
+                for group in &run.groups {
                     for (path, title, unit, better) in [
                         ("sojourn_ms", "mean sojourn time", "ms", "low"),
                         ("datagrams.delay_ms.p99", "99th percentile of the delay", "ms", "low"),
@@ -433,8 +437,11 @@ fn told(scenario: &Scenario, specs: &[Arc<RunSpec>], from_ns: u64) -> Value {
         })
         .collect();
     let groups: Vec<Value> = spec.groups.iter().map(|g| json!({ "name": g.name })).collect();
-    let flows: Vec<Value> =
-        spec.flows.iter().map(|f| json!({ "group": f.group, "rtt_ns": f.base_rtt_ns })).collect();
+    let flows: Vec<Value> = spec
+        .flows
+        .iter()
+        .map(|f| json!({ "group": f.group, "rtt_ns": f.base_rtt_ns, "here": f.path.contains(&0) }))
+        .collect();
     let warnings: Vec<String> = scenario.warnings().iter().map(ToString::to_string).collect();
     json!({
         "toml": scenario.to_toml(),
@@ -454,14 +461,24 @@ fn told(scenario: &Scenario, specs: &[Arc<RunSpec>], from_ns: u64) -> Value {
     })
 }
 
-/// What a page of the book says first.
-fn explain(name: &str) -> Result<String, String> {
+/// What a page of the book says first, or of the variables.
+fn explain(name: &str, variables: bool) -> Result<String, String> {
     let page = match (find(name), Kind::from_name(name)) {
         (Some(info), _) => info.explain,
         (None, Some(kind)) => kind.info().explain,
         (None, None) => return Err(format!("nothing is called \"{name}\"")),
     };
+    if variables {
+        return Ok(markdown::rendered(of_variables(page)));
+    }
     // Its heading is the caller's affair.
     let text = page.trim_start().strip_prefix("# ").and_then(|t| t.split_once('\n')).map_or(page, |(_, t)| t);
     Ok(markdown::rendered(text.split("\n## ").next().unwrap_or(text)))
+}
+
+/// The paragraph of a page on its variables; of one that has none nothing. It may lead in a table.
+fn of_variables(page: &str) -> &str {
+    let Some(at) = page.find("\n\nVariables over time: ") else { return "" };
+    let rest = &page[at + 2..];
+    rest.split("\n\n").next().unwrap_or(rest)
 }

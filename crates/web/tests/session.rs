@@ -308,3 +308,40 @@ fn what_is_too_large_for_a_page_is_not_begun() {
     let why = why.expect_err("too many flows");
     assert!(why.contains("flows in all runs") && why.ends_with("run it with the program"), "{why}");
 }
+
+/// What stands below a picture is explained beside it.
+#[test]
+fn each_variable_is_explained() {
+    let mut session = Session::default();
+    for info in queuewright_aqm::registry() {
+        let of = json!({ "do": "explain", "name": info.name, "variables": true });
+        let said = String::from_utf8(bytes(&mut session, of)).expect("text");
+        assert_eq!(said.is_empty(), info.probes.is_empty(), "{}: {said}", info.name);
+        for probe in info.probes {
+            assert!(said.contains(&format!("<code>{}</code>", probe.name)), "{}: {said}", probe.name);
+        }
+    }
+}
+
+/// Groups that share a link may wait differently, and of several ports each number says of which it is.
+#[test]
+fn measures_are_of_groups_and_ports() {
+    let mut session = Session::default();
+    let mut measures = |text: &str, run: usize| {
+        load(&mut session, text);
+        json(&mut session, json!({ "do": "open", "player": 0, "run": run }));
+        let finished = json(&mut session, json!({ "do": "finish", "player": 0 }));
+        let all = finished["measures"].as_array().expect("measures").clone();
+        move |path: &str| all.iter().find(|m| m["path"] == path).cloned().unwrap_or_default()
+    };
+    // dualpi2 has a queue for those that answer marks.
+    let of = measures(SMALL, 6);
+    let wait = |group: &str| of(&format!("group.{group}.sojourn_ms"))["value"].as_f64().expect("a wait");
+    assert!(wait("scalable") < wait("cubic") / 2.0, "{} {}", wait("scalable"), wait("cubic"));
+    assert!(of("utilization")["port"].is_null());
+    let two = SMALL
+        .replace("[link]\nrate", "[[ports]]\nname = \"up\"\nrate = \"10mbit\"\nbuffer = \"60p\"\n\n[[ports]]\nname = \"down\"\nrate")
+        .replace("rtt =", "ports = [\"up\"]\nrtt =");
+    let of = measures(&two, 0);
+    assert_eq!((&of("utilization")["port"], &of("goodput_bps")["port"]), (&json!("up"), &Value::Null));
+}
