@@ -17,7 +17,9 @@ export function App({ model }: { model: Model }) {
   useEffect(() => {
     const keys = (e: KeyboardEvent): void => {
       const at = e.target as HTMLElement;
-      if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName)) return;
+      // A slider has no use for these keys.
+      const is_slider = at instanceof HTMLInputElement && at.type === "range";
+      if (e.ctrlKey || e.metaKey || e.altKey || (!is_slider && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName))) return;
       // Space is theirs.
       if (e.key === " " && /^(BUTTON|SUMMARY|A)$/.test(at.tagName)) return;
       if (e.key === " ") model.play(!model.playing);
@@ -72,5 +74,8 @@ export function App({ model }: { model: Model }) {
 
 function skip(e: Event): void {
   e.preventDefault();
-  document.getElementById("pictures")?.focus();
+  const at = document.getElementById("pictures");
+  // It is taller than a small window, of which focus alone would show the middle.
+  at?.focus({ preventScroll: true });
+  at?.scrollIntoView({ block: "start" });
 }

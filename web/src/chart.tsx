@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { CALM_MS } from "./hooks.ts";
 import { until } from "./packets.ts";
+import { usual } from "./scale.ts";
 import type { Theme } from "./theme.ts";
 import { figures, seconds } from "./words.ts";
 
@@ -17,6 +18,10 @@ export interface Line {
   dash?: number[];
   /** Sticks from 0 and not a line. */
   sticks?: boolean;
+  /** This value says that there is none yet. */
+  unknown?: number;
+  /** What holds at a moment (s), where that may change between two samples. */
+  at?: (t: number) => number;
 }
 
 const KEY = "time";
@@ -67,23 +72,16 @@ const POINTS = 4000;
 const together = (length: number): number => Math.max(1, Math.ceil(length / POINTS));
 
 /** A line's values as they are drawn, without what is no number. */
-function drawn({ values, scale = 1 }: Line, length: number): (number | null)[] {
+function drawn({ values, scale = 1, unknown }: Line, length: number): (number | null)[] {
   const width = together(length);
   const out = new Array<number | null>(Math.ceil(length / width)).fill(null);
   for (let i = 0; i < length; i++) {
     const v = (values[i] ?? NaN) * scale;
     const at = Math.floor(i / width);
     const known = out[at];
-    if (Number.isFinite(v) && (known == null || v > known)) out[at] = v;
+    if (Number.isFinite(v) && values[i] !== unknown && (known == null || v > known)) out[at] = v;
   }
   return out;
-}
-
-/** A third more than what 99 of 100 of the values are below, or the highest. */
-function usual([, ...lines]: uPlot.AlignedData): number {
-  const all = lines.flatMap((line) => [...line].filter((v) => v != null)).sort((a, b) => a - b);
-  const most = all.at(-1) ?? 0;
-  return Math.min(most, (4 / 3) * (all[Math.floor(0.99 * all.length)] ?? most));
 }
 
 export function Chart(props: {
@@ -95,8 +93,8 @@ export function Chart(props: {
   end: number;
   lines: Line[];
   theme: Theme;
-  /** The highest hundredth of the values may be cut off: a moment's peak would make all else flat. */
-  peaks?: boolean;
+  /** The highest hundredth of the values may be cut off, if they go so many times higher: a moment's peak would make all else flat. */
+  peaks?: number;
   /** What a click does. */
   seek?: (t: number) => void;
 }) {
@@ -119,7 +117,8 @@ export function Chart(props: {
     // What is drawn is the most of several samples.
     const sample = (i: number, t: number): number | undefined => {
       const of = latest.current.lines[i];
-      return of && (of.values[known(t) - 1] ?? NaN) * (of.scale ?? 1);
+      const value = of?.at?.(t) ?? of?.values[known(t) - 1] ?? NaN;
+      return of && (value === of.unknown ? NaN : value * (of.scale ?? 1));
     };
     const axis: uPlot.Axis = {
       stroke: theme.quiet,
@@ -135,7 +134,7 @@ export function Chart(props: {
         cursor: { sync: { key: KEY }, drag: { x: true, y: false }, points: { show: false } },
         scales: {
           x: { time: false },
-          y: { range: (u, _min, max) => [0, (props.peaks ? usual(u.data) : max) * 1.08 || 1] },
+          y: { range: (u, _min, max) => [0, (props.peaks ? usual(u.data.slice(1), props.peaks) : max) * 1.08 || 1] },
         },
         axes: [
           { ...axis, size: 26, values: (_u, ticks) => ticks.map((v) => `${v} s`) },

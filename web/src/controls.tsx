@@ -4,6 +4,9 @@ import type { Model } from "./model.ts";
 import type { Knob } from "./simulator.ts";
 import { figures, holds, plain, shownValue } from "./words.ts";
 
+/** What can be chosen beside a scenario's own. */
+const SEEDS = [1, 2, 3, 4, 5];
+
 export function Controls({ model }: { model: Model }) {
   const shown = model.shown();
   const groups = new Map<string, Knob[]>();
@@ -29,18 +32,20 @@ export function Controls({ model }: { model: Model }) {
       {shown.map((d, i) => (
         <Parameters key={i} model={model} discipline={d} />
       ))}
-      {(model.told?.seeds.length ?? 0) > 1 && (
-        <label class="knob">
+      <label class="knob">
+        <span class="knob-name" title="which chance: each seed gives another run, the same each time">
           seed
-          <select value={model.seed} onChange={(e) => model.setSeed(Number(e.currentTarget.value))}>
-            {model.told?.seeds.map((seed) => (
+        </span>
+        <select data-path="run.seeds" value={model.seed} onChange={(e) => void model.setSeed(Number(e.currentTarget.value))}>
+          {[...new Set([...(model.told?.seeds ?? []), model.seed, ...SEEDS])]
+            .sort((a, b) => a - b)
+            .map((seed) => (
               <option key={seed} value={seed}>
                 {seed}
               </option>
             ))}
-          </select>
-        </label>
-      )}
+        </select>
+      </label>
     </section>
   );
 }

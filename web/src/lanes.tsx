@@ -4,11 +4,12 @@ import { playheads } from "./chart.tsx";
 import { CALM_MS } from "./hooks.ts";
 import { column, type Lane, type Series } from "./lane.ts";
 import { type Model, SPEEDS } from "./model.ts";
-import { variablesOf } from "./numbers.tsx";
+import { isYetUnknown, variablesOf } from "./numbers.tsx";
 import { until } from "./packets.ts";
 import { Picture, waits } from "./picture.ts";
+import { colourOf } from "./places.ts";
 import { FATE } from "./simulator.ts";
-import { flowColour, type Theme, theme } from "./theme.ts";
+import { type Theme, theme } from "./theme.ts";
 import { figures, seconds, speedInWords } from "./words.ts";
 
 export function Bar({ model }: { model: Model }) {
@@ -70,7 +71,8 @@ export function Lanes({ model, theme: of }: { model: Model; theme: Theme }) {
     const frame = (now: number): void => {
       model.frame((now - last) / 1000);
       last = now;
-      model.lanes.forEach((lane, i) => pictures.current[i]?.draw(lane, model, colours.current));
+      const fullest = Math.max(0, ...model.lanes.map((lane) => (lane.failed ? 0 : lane.packets.waiting(model.t).length)));
+      model.lanes.forEach((lane, i) => pictures.current[i]?.draw(lane, model, colours.current, fullest));
       playheads(model.t / 1e9);
       // Numbers beside the picture move more calmly.
       if (model.playing && now - said > CALM_MS) {
@@ -125,10 +127,10 @@ export function Lanes({ model, theme: of }: { model: Model; theme: Theme }) {
             )}
           </div>
           <LanePicture lane={lane} model={model} put={(picture) => (pictures.current[i] = picture)} />
-          <Now lane={lane} model={model} />
+          <Now lane={lane} model={model} says={model.ideas[i]?.variables ?? ""} />
           <details class="idea">
-            <summary>How {model.catalogue.disciplines.find((d) => d.name === lane.discipline)?.title ?? lane.discipline} works</summary>
-            <div dangerouslySetInnerHTML={{ __html: model.ideas[i] ?? "" }} />
+            <summary>How {entitled(model, lane)} works</summary>
+            <div dangerouslySetInnerHTML={{ __html: model.ideas[i]?.idea ?? "" }} />
           </details>
         </section>
       ))}
@@ -145,19 +147,33 @@ export function Lanes({ model, theme: of }: { model: Model; theme: Theme }) {
   );
 }
 
-/** What the discipline's variables are at the moment that is shown. */
-function Now({ lane, model }: { lane: Lane; model: Model }) {
+/** A discipline's name, and its title where that is another. */
+function entitled(model: Model, { discipline }: Lane): string {
+  const title = model.catalogue.disciplines.find((d) => d.name === discipline)?.title ?? "";
+  return title === "" || title.toLowerCase() === discipline ? discipline : `${discipline} (${title})`;
+}
+
+/** What the discipline's variables are at the moment that is shown, and what they say. */
+function Now({ lane, model, says }: { lane: Lane; model: Model; says: string }) {
   const all = variablesOf(lane, model);
   const at = sampleAt(lane.series, model.t / 1e9);
   if (all.length === 0 || at < 0) return null;
   return (
-    <p class="now">
-      {all.map((v) => (
-        <span key={v.short}>
-          {v.short} <b>{figures(v.values[at] ?? NaN)}</b> {v.unit}
-        </span>
-      ))}
-    </p>
+    <>
+      <p class="now">
+        {all.map((v) => (
+          <span key={v.short}>
+            {v.short} <b>{figures(isYetUnknown(v.short, v.values[at]) ? NaN : (v.values[at] ?? NaN))}</b> {v.unit}
+          </span>
+        ))}
+      </p>
+      {says && (
+        <details class="idea">
+          <summary>What {all.length === 1 ? "this variable says" : "these variables say"}</summary>
+          <div dangerouslySetInnerHTML={{ __html: says }} />
+        </details>
+      )}
+    </>
   );
 }
 
@@ -203,8 +219,7 @@ function LanePicture({ lane, model, put }: { lane: Lane; model: Model; put: (pic
 
 /** The picture for those who do not see it. */
 function inWords(lane: Lane, model: Model): string {
-  const waiting: number[] = [];
-  lane.packets.around(model.t, 0, waiting, []);
+  const waiting = lane.packets.waiting(model.t);
   const drops = countUntil(lane.series, "drops", model.t);
   const marks = countUntil(lane.series, "marks", model.t);
   return `${lane.label} at ${seconds(model.t)} s: ${waits(waiting.length, model.told?.ports[0]?.limit_packets ?? 0)}, ${drops} dropped so far, ${marks} marked`;
@@ -253,13 +268,20 @@ function Way({ lane, model, packet, close }: { lane: Lane; model: Model; packet:
     // Of those that waited when packets began to be watched nobody knows what they found.
     `It came at ${seconds(p.came)} s${p.came >= lane.packets.from ? ` and found ${p.ahead} before it` : ""}.`,
   ];
-  if (p.fate === FATE.refused) parts.push(`It was dropped at once (${reason}).`);
-  if (p.fate === FATE.dropped) parts.push(`It was dropped after ${figures(waited)} ms (${reason}).`);
-  if (p.fate === FATE.sent) parts.push(`It left after ${figures(waited)} ms${p.marked ? `, marked (${reason})` : ""}.`);
+  // What is known of it may be later than the moment that is shown.
+  const waits = p.came <= model.t && model.t < p.left;
+  if (waits) {
+    const before = Math.max(0, lane.packets.waiting(model.t).indexOf(packet));
+    parts.push(`It still waits, ${figures((model.t - p.came) / 1e6)} ms so far, with ${before} before it.`);
+  }
+  const [left, was] = p.left > model.t ? ["leaves", "is"] : ["left", "was"];
+  if (p.fate === FATE.refused) parts.push(`It ${was} dropped at once (${reason}).`);
+  if (p.fate === FATE.dropped) parts.push(`It ${was} dropped after ${figures(waited)} ms (${reason}).`);
+  if (p.fate === FATE.sent) parts.push(`It ${left} after ${figures(waited)} ms${p.marked ? `, marked (${reason})` : ""}.`);
   parts.push(...heard(lane, model, packet));
   return (
     <p class="way" role="status">
-      <span class="swatch" style={{ background: flowColour(p.flow, theme()) }} /> {parts.join(" ")}{" "}
+      <span class="swatch" style={{ background: colourOf(model.told, p.flow, theme()) }} /> {parts.join(" ")}{" "}
       <button type="button" class="plain" aria-label="Close" onClick={close}>
         ×
       </button>

@@ -30,7 +30,8 @@ export class Model {
   told: Told | undefined;
   story: Story | undefined;
   storyHtml = "";
-  ideas: string[] = [];
+  /** What is said of the disciplines that are shown, and of their variables. */
+  ideas: { idea: string; variables: string }[] = [];
   /** What the runs come to, in sentences. */
   answer: string[] = [];
   #answered = "";
@@ -48,7 +49,9 @@ export class Model {
   /** From when on the grey lines are another run, ns. */
   changedAt: number | undefined;
   /** The scenario before each change since it was loaded. */
-  readonly #past: string[] = [];
+  readonly #past: { toml: string; seed: number }[] = [];
+  /** The scenario as its story has it, or as it was loaded. */
+  #own = "";
   readonly #heard = new Set<() => void>();
   #asked = 0;
 
@@ -80,7 +83,8 @@ export class Model {
       const story = link?.story === undefined ? undefined : STORIES.find((s) => s.id === link?.story);
       if (link?.story !== undefined && !story) throw new Error(`there is no story "${link.story}"`);
       if (link?.text !== undefined) {
-        await this.load(link.text, { seed: link.seed, t: link.t, shown: link.shown });
+        const speed = story ? { story, speed: story.speed } : {};
+        await this.load(link.text, { seed: link.seed, t: link.t, shown: link.shown, ...speed });
         return;
       }
       if (story) {
@@ -91,7 +95,15 @@ export class Model {
       this.error = `This link does not work: ${words(e)}`;
     }
     const first = STORIES[0];
-    if (first && !this.told) await this.tell(first, undefined, this.error);
+    // Back to where the page began.
+    if (first && (!this.told || hash.length < 2)) await this.tell(first, undefined, this.error);
+  }
+
+  /** Goes to a story: the address has it, so that Back and reload do as everywhere. */
+  choose(story: Story): void {
+    const hash = `#story=${story.id}`;
+    if (location.hash === hash) void this.tell(story);
+    else location.hash = hash;
   }
 
   async tell(story: Story, link?: Link, error = ""): Promise<void> {
@@ -118,7 +130,10 @@ export class Model {
       const told = await this.#desk.json<Told>({ do: "load", text, name: "scenario.toml" });
       const html = how.story ? await this.#desk.text({ do: "markdown", text: how.story.text }) : "";
       if (asked !== this.#asked) return false;
+      const own = how.story && text !== how.story.scenario ? await this.#canonical(how.story.scenario, text) : told.toml;
+      if (asked !== this.#asked) return false;
       this.#past.length = 0;
+      this.#own = own;
       this.story = how.story;
       this.storyHtml = html;
       this.seed = how.seed !== undefined && told.seeds.includes(how.seed) ? how.seed : (told.seeds[0] ?? 0);
@@ -136,6 +151,35 @@ export class Model {
     }
   }
 
+  /** A scenario as the simulator writes it; then it has `then` again. */
+  async #canonical(text: string, then: string): Promise<string> {
+    const { toml } = await this.#desk.json<Told>({ do: "load", text, name: "scenario.toml" });
+    await this.#desk.json<Told>({ do: "load", text: then, name: "scenario.toml" });
+    return toml;
+  }
+
+  /** Takes another text for the scenario. One of another name is another scenario. */
+  async rewrite(text: string): Promise<boolean> {
+    const asked = ++this.#asked;
+    const { told } = this;
+    try {
+      const next = await this.#desk.json<Told>({ do: "load", text, name: "scenario.toml" });
+      if (asked !== this.#asked) return false;
+      if (!told || next.name !== told.name) return await this.load(text, { written: true });
+      this.#past.push({ toml: told.toml, seed: this.seed });
+      this.changedAt = 0;
+      this.notice = next.warnings.join(" ");
+      this.t = Math.min(this.t, next.duration_ns);
+      const shown = this.shown().filter((d) => d < next.disciplines.length);
+      this.#show(next, shown.length ? shown : [0], true);
+      return true;
+    } catch (e) {
+      if (asked === this.#asked) this.wrongText = words(e);
+      this.changed();
+      return false;
+    }
+  }
+
   /** Changes the scenario: from this moment on, where it can be said so. */
   async change(path: string, value: Json): Promise<void> {
     const asked = ++this.#asked;
@@ -145,7 +189,7 @@ export class Model {
       // The desk may have been asked for another that was wrong.
       const next = await this.#desk.json<Told>({ do: "change", path, value, at_ns: Math.round(this.t) });
       if (asked !== this.#asked) return;
-      this.#past.push(told.toml);
+      this.#past.push({ toml: told.toml, seed: this.seed });
       this.changedAt = next.from_ns;
       steady(next, told);
       this.#show(next, this.shown(), true);
@@ -161,11 +205,12 @@ export class Model {
 
   /** Takes the last change back. */
   async undo(): Promise<void> {
-    const text = this.#past.pop();
-    if (text === undefined) return;
+    const before = this.#past.pop();
+    if (before === undefined) return;
     const asked = ++this.#asked;
-    const told = await this.#desk.json<Told>({ do: "load", text, name: "scenario.toml" });
+    const told = await this.#desk.json<Told>({ do: "load", text: before.toml, name: "scenario.toml" });
     if (asked !== this.#asked) return;
+    this.seed = before.seed;
     this.changedAt = this.canUndo() ? 0 : undefined;
     steady(told, this.told);
     this.#show(told, this.shown(), true);
@@ -181,14 +226,17 @@ export class Model {
     if (this.told) this.#show(this.told, shown, false);
   }
 
-  setSeed(seed: number): void {
-    this.seed = seed;
-    this.show(this.shown());
+  async setSeed(seed: number): Promise<void> {
+    if (this.told?.seeds.includes(seed)) {
+      this.seed = seed;
+      this.show(this.shown());
+    } else await this.change("run.seeds", [seed]);
   }
 
   #show(told: Told, shown: number[], keep: boolean): void {
     this.error = this.wrongText = "";
     this.told = told;
+    if (!told.seeds.includes(this.seed)) this.seed = told.seeds[0] ?? 0;
     if (!keep) this.changedAt = undefined;
     while (this.lanes.length > shown.length) this.lanes.pop()?.end();
     while (this.lanes.length < shown.length) this.lanes.push(new Lane(this.#module, this.changed));
@@ -213,7 +261,8 @@ export class Model {
 
   async #explain(): Promise<void> {
     const names = this.lanes.map((lane) => lane.discipline);
-    const ideas = await Promise.all(names.map((name) => this.#desk.text({ do: "explain", name }).catch(() => "")));
+    const said = (name: string, variables: boolean): Promise<string> => this.#desk.text({ do: "explain", name, variables }).catch(() => "");
+    const ideas = await Promise.all(names.map(async (name) => ({ idea: await said(name, false), variables: await said(name, true) })));
     if (names.every((name, i) => this.lanes[i]?.discipline === name)) {
       this.ideas = ideas;
       this.changed();
@@ -276,15 +325,17 @@ export class Model {
   /** The address of what is shown. */
   async link(): Promise<string> {
     const { told, story } = this;
+    const of = story ? { story: story.id } : {};
     const link: Link =
       story && told && !this.isChanged()
-        ? { story: story.id, t: Math.round(this.t) }
-        : { text: told?.toml ?? "", seed: this.seed, t: Math.round(this.t), shown: this.shown() };
+        ? { ...of, t: Math.round(this.t) }
+        : { ...of, text: told?.toml ?? "", seed: this.seed, t: Math.round(this.t), shown: this.shown() };
     return location.href.split("#")[0] + (await packed(link));
   }
 
+  /** Is the scenario another than its story's, or than the one that was loaded? */
   isChanged(): boolean {
-    return this.changedAt !== undefined;
+    return this.told !== undefined && this.told.toml !== this.#own;
   }
 
   /** Asks what the runs come to, once all are finished. */

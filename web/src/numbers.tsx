@@ -4,15 +4,16 @@ import { Chart, type Line } from "./chart.tsx";
 import { column, type Lane, longest } from "./lane.ts";
 import type { Model } from "./model.ts";
 import type { Measure } from "./simulator.ts";
+import { colourOf } from "./places.ts";
 import { flowColour, type Theme } from "./theme.ts";
 import { differ, fileName, figures, holds, plain, threeFigures } from "./words.ts";
 
 /** What a measure is called here, and what it says; of a group's the part of its path behind the group's name. */
 const NAMES: Record<string, [name: string, says: string]> = {
   utilization: ["link used", "The part of the link's capacity that is used (utilisation)."],
-  "sojourn_ms.mean": ["mean waiting time", "How long a packet waits in the queue, on average (sojourn time)."],
+  "sojourn_ms.mean": ["mean waiting time", "How long packets wait in the queue, on average (sojourn time). Of a group, its own packets."],
   "sojourn_ms.p99": ["99 % wait less than", "The 99th percentile of the waiting time: one packet in a hundred waits longer."],
-  sojourn_ms: ["mean waiting time", "How long its own packets wait in the queue, on average."],
+  sojourn_ms: ["mean waiting time", "How long packets wait in the queue, on average (sojourn time). Of a group, its own packets."],
   "datagrams.delay_ms.p99": ["99 % arrive within", "The 99th percentile of its packets' delay, from sender to receiver."],
   "datagrams.calls.mos": ["how it sounds (MOS)", "Mean opinion score: how people would rate the call, from 1, bad, to 4.5, the best that a telephone does."],
   drop_fraction: ["packets dropped", "The part of all packets that the queue manager or a full buffer drops."],
@@ -54,7 +55,7 @@ export function Measures({ model }: { model: Model }) {
   const [begin, end] = [(told?.warmup_ns ?? 0) / 1e9, (told?.duration_ns ?? 0) / 1e9];
   // The program's sentence on chance has a command that is of no use here.
   const answer = model.answer.filter((sentence) => !sentence.includes("--seeds"));
-  const words = [...new Set(rows.map((m) => parted(m.path)[1]))].flatMap((key) => (NAMES[key] ? [NAMES[key]] : []));
+  const words = new Map(rows.flatMap((m) => (NAMES[parted(m.path)[1]] ? [NAMES[parted(m.path)[1]] ?? ["", ""]] : [])));
   return (
     <section aria-label="Measures">
       {answer.length > 0 && <p class="answer">{plain(answer.join(" "))}</p>}
@@ -109,8 +110,8 @@ export function Measures({ model }: { model: Model }) {
         </dl>
       </details>
       <p class="hint">
-        This is one run of each, of one seed. How much of a difference is chance? Write another number at <code>seeds</code> in the
-        text of the scenario. Or save the scenario, and let the program make five runs:{" "}
+        This is one run of each, of one seed. How much of a difference is chance? Choose another <i>seed</i> below <i>Change it</i>. Or
+        save the scenario, and let the program make five runs:{" "}
         <code>queuewright run {fileName(told?.name ?? null)} --seeds 1..5</code>
       </p>
     </section>
@@ -120,7 +121,7 @@ export function Measures({ model }: { model: Model }) {
 function named(m: Measure): string {
   const [group, key] = parted(m.path);
   const name = NAMES[key]?.[0] ?? m.title;
-  return group ? `${group}: ${name}` : name;
+  return group ? `${group}: ${name}` : m.port !== null ? `port ${m.port}: ${name}` : name;
 }
 
 /** Measures that people understand, by their paths in results. */
@@ -152,7 +153,14 @@ export function Charts({ model, theme: of }: { model: Model; theme: Theme }) {
   const has = (name: string): boolean => model.lanes.some((lane) => (column(lane.series, name) ?? []).some((v) => v > 0));
   return (
     <section aria-label="Over time" class="charts">
-      {rates.length > 1 && <Chart {...common} title="Rate of the link" unit="Mbit/s" lines={[{ label: "rate", colour: of.text, values: rate, scale: 1e-6 }]} />}
+      {rates.length > 1 && (
+        <Chart
+          {...common}
+          title="Rate of the link"
+          unit="Mbit/s"
+          lines={[{ label: "rate", colour: of.text, values: rate, scale: 1e-6, at: (t) => holds(rates, Math.round(t * 1e9))?.[1] ?? NaN }]}
+        />
+      )}
       <Chart {...common} title="Queue" unit="kB" lines={both(`${port}.backlog_bytes`, 1e-3)} />
       <Chart {...common} title="Waiting time" unit="ms" lines={both("sojourn", 1)} />
       <Chart {...common} title="Drops" unit="packets" lines={both("drops", 1, true)} />
@@ -193,11 +201,20 @@ function Flows({
     const values = lane.series.values[i] ?? [];
     if (what !== of || !values.some((v) => v > 0)) return [];
     const group = model.told?.groups[model.told.flows[Number(flow)]?.group ?? -1]?.name ?? "flow";
-    return [{ label: `${group}, flow ${flow}`, colour: flowColour(Number(flow), common.theme), values, scale, width: 1 }];
+    return [{ label: `${group}, flow ${flow}`, colour: charted(model, Number(flow), common.theme), values, scale, width: 1 }];
   });
   if (lines.length === 0) return null;
-  return <Chart {...common} title={`${title}, ${lane.label}`} unit={unit} lines={lines.slice(0, 8)} peaks={of === "pacing_bps"} />;
+  return <Chart {...common} title={`${title}, ${lane.label}`} unit={unit} lines={lines.slice(0, 8)} {...(of === "pacing_bps" ? { peaks: 4 / 3 } : {})} />;
 }
+
+/** A flow's colour in the picture, or one to tell lines apart. */
+function charted(model: Model, flow: number, of: Theme): string {
+  const colour = colourOf(model.told, flow, of);
+  return colour === of.grey ? flowColour(flow, of) : colour;
+}
+
+/** Thresholds that a packet sets are 0 before the first one comes: that is no threshold. */
+export const isYetUnknown = (variable: string, value: number | undefined): boolean => variable === "threshold_bytes" && value === 0;
 
 /** The variables of a run's discipline, as its page calls them. */
 export function variablesOf(lane: Lane, model: Model): { short: string; unit: string; values: number[] }[] {
@@ -210,7 +227,7 @@ export function variablesOf(lane: Lane, model: Model): { short: string; unit: st
 function Variables({ lane, model, colour, ...common }: Common & { lane: Lane; model: Model; colour: string }) {
   const [wanted, want] = useState("");
   const all = variablesOf(lane, model);
-  const shown = all.find((c) => c.short === wanted) ?? all[0];
+  const shown = all.find((c) => c.short === wanted) ?? all.find((c) => c.short === model.story?.shows) ?? all[0];
   if (!shown) return null;
   return (
     <>
@@ -226,7 +243,7 @@ function Variables({ lane, model, colour, ...common }: Common & { lane: Lane; mo
           </select>
         </label>
       )}
-      <Chart {...common} title={`${lane.label}: ${shown.short}`} unit={shown.unit} lines={[{ label: shown.short, colour, values: shown.values }]} />
+      <Chart {...common} title={`${lane.label}: ${shown.short}`} unit={shown.unit} peaks={4} lines={[{ label: shown.short, colour, values: shown.values, ...(isYetUnknown(shown.short, 0) ? { unknown: 0 } : {}) }]} />
     </>
   );
 }

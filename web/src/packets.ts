@@ -122,6 +122,19 @@ export class Packets {
     return undefined;
   }
 
+  #waits = { key: "", waiting: [] as number[], gone: [] as number[] };
+
+  /** Those that wait at a time, the first first. */
+  waiting(t: number): readonly number[] {
+    const key = `${t} ${this.from} ${this.ready} ${this.count}`;
+    const known = this.#waits;
+    if (known.key !== key) {
+      known.key = key;
+      this.around(t, 0, known.waiting, known.gone);
+    }
+    return known.waiting;
+  }
+
   /** How many came until a time. */
   until(t: number): number {
     return until(this.came, this.count, t);

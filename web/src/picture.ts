@@ -2,13 +2,12 @@
 import { column, type Lane } from "./lane.ts";
 import type { Model } from "./model.ts";
 import { until } from "./packets.ts";
+import { colourOf, type Places, placesOf } from "./places.ts";
 import { filled } from "./scale.ts";
-import { FATE } from "./simulator.ts";
+import { FATE, type Told } from "./simulator.ts";
 import { flowColour, type Theme } from "./theme.ts";
 import { figures, percent } from "./words.ts";
 
-/** So many flows have a sender of their own in the picture; others share the last place. */
-const SENDERS = 10;
 /** How far beside a packet a pointer or a finger still hits it, px: a place of 44 px in all. */
 const REACH = 22;
 /** Packets on one way that are drawn, so that a frame stays short. */
@@ -28,6 +27,7 @@ export class Picture {
   readonly #waiting: number[] = [];
   readonly #gone: number[] = [];
   #lane: Lane | undefined;
+  #told: Told | undefined;
   /** What was drawn last. */
   #look: readonly unknown[] = [];
   /** The packet that was clicked. */
@@ -45,7 +45,8 @@ export class Picture {
     return best && beside(best) <= REACH ? best.packet : undefined;
   }
 
-  draw(lane: Lane, model: Model, theme: Theme): void {
+  /** Draws a moment; in the fullest of the queues that are shown wait `fullest`. */
+  draw(lane: Lane, model: Model, theme: Theme, fullest: number): void {
     const canvas = this.#canvas;
     const scale = Math.min(window.devicePixelRatio || 1, 2);
     const [w, h] = [canvas.clientWidth, canvas.clientHeight];
@@ -54,7 +55,7 @@ export class Picture {
     const t = model.t;
     const window_ns = model.window();
     const known = [packets.from, packets.ready, packets.count, lane.series.time.length];
-    const look: readonly unknown[] = [w, h, scale, theme, model.told, lane, lane.job, lane.failed, t, window_ns, ...known, this.chosen];
+    const look: readonly unknown[] = [w, h, scale, theme, model.told, lane, lane.job, lane.failed, t, window_ns, ...known, fullest, this.chosen];
     // While nothing plays, all frames are the same.
     if (look.every((part, i) => part === this.#look[i])) return;
     this.#look = look;
@@ -69,23 +70,25 @@ export class Picture {
     g.font = "12px system-ui, sans-serif";
     this.#drawn.length = 0;
     this.#lane = lane;
+    this.#told = model.told;
 
     const y = h * 0.44;
-    const flows = model.told?.flows.length ?? 1;
-    const senders = Math.min(Math.max(flows, 1), SENDERS);
-    const names = firstOfGroups(model, senders);
+    const places: Places = model.told ? placesOf(model.told) : { of: [], count: 1, names: [], shared: undefined };
+    const { count: senders, names, shared } = places;
     // Names stand in a column of their own, so that they cover nothing.
     const wide = Math.min(0.2 * w, Math.max(0, ...names.map(([, name]) => g.measureText(name).width)));
     const left = wide + 16;
     const [queueLeft, queueRight] = [Math.max(w * 0.3, left + 50), w * 0.68];
     const right = w - 14;
     const tall = 26;
-    const senderY = (flow: number): number => (senders === 1 ? y : 34 + ((h - 66) * Math.min(flow, senders - 1)) / (senders - 1));
+    const placeY = (place: number): number => (senders === 1 ? y : 34 + ((h - 66) * place) / (senders - 1));
+    // Flows that come and go have numbers behind those that are known.
+    const senderY = (flow: number): number => placeY(Math.max(places.of[flow] ?? senders - 1, 0));
 
     // The ways, the queue, the ends.
     g.strokeStyle = theme.faint;
     g.lineWidth = 1;
-    for (let f = 0; f < senders; f++) line(g, left + 8, senderY(f), queueLeft, y);
+    for (let f = 0; f < senders; f++) line(g, left + 8, placeY(f), queueLeft, y);
     g.lineWidth = 3;
     line(g, queueRight, y, right - 8, y);
     g.lineWidth = 1.5;
@@ -96,11 +99,11 @@ export class Picture {
     g.moveTo(queueLeft, y + tall);
     g.lineTo(queueRight, y + tall);
     g.stroke();
-    for (let f = 0; f < senders; f++) dot(g, left, senderY(f), 6, flowColour(f, theme));
+    for (let f = 0; f < senders; f++) dot(g, left, placeY(f), 6, f === shared ? theme.grey : flowColour(f, theme));
     g.fillStyle = theme.quiet;
     g.textAlign = "right";
     g.textBaseline = "middle";
-    for (const [f, name] of names) g.fillText(name, left - 10, senderY(f), wide);
+    for (const [f, name] of names) g.fillText(name, left - 10, placeY(f), wide);
     g.fillStyle = theme.text;
     g.fillRect(right - 8, y - 12, 8, 24);
 
@@ -124,7 +127,7 @@ export class Picture {
     const [most, mostBytes] = [port?.limit_packets ?? 0, port?.limit_bytes ?? 0];
     const bytes = waiting.reduce((sum, i) => sum + (packets.bytes[i] ?? 0), 0);
     const full = most ? waiting.length / most : mostBytes ? bytes / mostBytes : undefined;
-    const width = filled(room, waiting.length, full) / Math.max(waiting.length, 1);
+    const width = filled(room, waiting.length, full, fullest) / Math.max(waiting.length, 1);
     const every = Math.max(1, Math.ceil(waiting.length / ((queueRight - queueLeft) * 1.5)));
     for (let k = 0; k < waiting.length; k += every) {
       const i = waiting[k] ?? 0;
@@ -181,7 +184,7 @@ export class Picture {
   #packet(g: CanvasRenderingContext2D, theme: Theme, i: number, x: number, y: number, wide: number, tall: number): void {
     const packets = this.#lane?.packets;
     if (!packets) return;
-    g.fillStyle = flowColour(packets.flow[i] ?? 0, theme);
+    g.fillStyle = colourOf(this.#told, packets.flow[i] ?? 0, theme);
     g.fillRect(x - wide / 2, y - tall / 2, wide, tall);
     // A mark is a shape, not a colour alone.
     if (packets.marked(i)) {
@@ -200,7 +203,7 @@ export class Picture {
   #cross(g: CanvasRenderingContext2D, theme: Theme, i: number, x: number, y: number): void {
     const packets = this.#lane?.packets;
     if (!packets) return;
-    g.strokeStyle = flowColour(packets.flow[i] ?? 0, theme);
+    g.strokeStyle = colourOf(this.#told, packets.flow[i] ?? 0, theme);
     g.lineWidth = 3;
     line(g, x - 5, y - 5, x + 5, y + 5);
     line(g, x - 5, y + 5, x + 5, y - 5);
@@ -221,17 +224,6 @@ function elsewhere(lane: Lane, model: Model): number {
   const at = until(series.time, series.time.length, model.t / 1e9) - 1;
   const others = model.told?.ports.slice(1).filter((port) => port.shared) ?? [];
   return others.reduce((sum, port) => sum + (column(series, `${port.name}.backlog_bytes`)?.[at] ?? 0), 0);
-}
-
-/** The first flow of each group that has a place, and the group's name. */
-function firstOfGroups(model: Model, senders: number): [number, string][] {
-  const seen = new Set<number>();
-  const all: [number, string][] = [];
-  model.told?.flows.slice(0, senders).forEach(({ group }, f) => {
-    if (!seen.has(group)) all.push([f, model.told?.groups[group]?.name ?? ""]);
-    seen.add(group);
-  });
-  return all;
 }
 
 function line(g: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number): void {

@@ -43,7 +43,7 @@ export function Share({ model }: { model: Model }) {
         <button type="button" onClick={() => saved(name.replace(/toml$/, "csv"), csv(model), "text/csv")}>
           Save CSV
         </button>
-        <button type="button" onClick={() => picture(name.replace(/toml$/, "png"))}>
+        <button type="button" onClick={() => picture(name.replace(/toml$/, "png"), model)}>
           Save picture
         </button>
       </p>
@@ -97,20 +97,27 @@ function csv(model: Model): string {
   return [["time_s", ...heads].join(","), ...rows, ""].join("\n");
 }
 
-/** The pictures of the moment, one below the other. */
-export function picture(name: string): void {
+/** The pictures of the moment, one below the other, each with its queue manager's name above it. */
+export function picture(name: string, { lanes, t }: Model): void {
   const all = [...document.querySelectorAll<HTMLCanvasElement>("canvas.picture")];
+  const of = theme();
+  const scale = (all[0]?.width ?? 1) / Math.max(all[0]?.clientWidth ?? 1, 1);
+  const head = Math.round(28 * scale);
   const out = document.createElement("canvas");
   out.width = Math.max(...all.map((c) => c.width));
-  out.height = all.reduce((sum, c) => sum + c.height, 0);
+  out.height = all.reduce((sum, c) => sum + head + c.height, 0);
   const g = out.getContext("2d");
   if (!g) return;
-  g.fillStyle = theme().back;
+  g.fillStyle = of.back;
   g.fillRect(0, 0, out.width, out.height);
+  g.fillStyle = of.text;
+  g.font = `600 ${Math.round(14 * scale)}px system-ui, sans-serif`;
+  g.textBaseline = "middle";
   let y = 0;
-  for (const c of all) {
-    g.drawImage(c, 0, y);
-    y += c.height;
-  }
+  all.forEach((c, i) => {
+    g.fillText(`${lanes[i]?.label ?? ""}, ${seconds(t)} s`, Math.round(8 * scale), y + head / 2);
+    g.drawImage(c, 0, y + head);
+    y += head + c.height;
+  });
   out.toBlob((blob) => blob && saved(name, blob, "image/png"));
 }

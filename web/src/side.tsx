@@ -13,7 +13,7 @@ export function Gallery({ model }: { model: Model }) {
           value={model.story?.id ?? ""}
           onChange={(e) => {
             const story = STORIES.find((s) => s.id === e.currentTarget.value);
-            if (story) void model.tell(story);
+            if (story) model.choose(story);
           }}
         >
           {!model.story && <option value="">your own scenario</option>}
@@ -35,6 +35,11 @@ function jump(e: MouseEvent, model: Model): void {
   if (!at) return;
   e.preventDefault();
   model.seek(Number(at[1]) * 1e9);
+  // Where the text is long and the window small, the picture is elsewhere.
+  const picture = document.querySelector("canvas.picture")?.getBoundingClientRect();
+  if (!picture) return;
+  const seen = Math.min(picture.bottom, window.innerHeight) - Math.max(picture.top, 0);
+  if (seen < picture.height / 2) document.getElementById("pictures")?.scrollIntoView({ block: "start" });
 }
 
 export function Story({ model }: { model: Model }) {
@@ -44,6 +49,14 @@ export function Story({ model }: { model: Model }) {
       {story ? (
         <>
           <h2>{story.title}</h2>
+          {model.isChanged() && (
+            <p class="hint" role="status">
+              The scenario is changed. The text is on how it was.{" "}
+              <button type="button" onClick={() => model.choose(story)}>
+                As it was
+              </button>
+            </p>
+          )}
           {/* Made of our own texts, by our own renderer, which lets no tag through. */}
           <div onClick={(e) => jump(e, model)} dangerouslySetInnerHTML={{ __html: model.storyHtml }} />
         </>
@@ -83,7 +96,7 @@ export function Text({ model }: { model: Model }) {
         <button
           type="button"
           onClick={() => {
-            void model.load(text ?? toml, { written: true }).then((taken) => {
+            void model.rewrite(text ?? toml).then((taken) => {
               if (taken) set(undefined);
             });
           }}

@@ -4,7 +4,7 @@ export type Json = string | number | boolean | null | Json[] | { [key: string]: 
 
 export type Request =
   | { do: "catalogue" }
-  | { do: "explain"; name: string }
+  | { do: "explain"; name: string; variables?: boolean }
   | { do: "markdown"; text: string }
   | { do: "load"; text: string; name: string; flags?: Record<string, string> }
   | { do: "change"; path: string; value: Json; at_ns?: number }
@@ -69,8 +69,8 @@ export interface Told {
   runs: RunTold[];
   ports: Port[];
   groups: { name: string }[];
-  /** Of each its group, and its round-trip time without queues. */
-  flows: { group: number; rtt_ns: number }[];
+  /** Of each its group, its round-trip time without queues, and whether it comes through the port that is shown. */
+  flows: { group: number; rtt_ns: number; here: boolean }[];
   knobs: Knob[];
 }
 
@@ -90,6 +90,8 @@ export interface Measure {
   unit: string;
   better: "high" | "low" | "neither";
   value: number;
+  /** Of several ports the one that it is of. */
+  port: string | null;
 }
 
 export interface Finished {

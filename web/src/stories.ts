@@ -8,13 +8,15 @@ export interface Story {
   /** The moment that it begins with, s. */
   at: number;
   speed: number;
+  /** The variable whose chart is shown first. */
+  shows: string | undefined;
 }
 
 const scenarios = import.meta.glob<string>("../stories/*.toml", { query: "?raw", import: "default", eager: true });
 const texts = import.meta.glob<string>("../stories/*.md", { query: "?raw", import: "default", eager: true });
 
-/** `<!-- at 2s speed 0.01 -->` on a text's last line says where it begins. */
-const BEGIN = /<!-- at ([\d.]+)s speed ([\d.]+) -->/;
+/** `<!-- at 2s speed 0.01 shows count -->` on a text's last line says where it begins, and which variable's chart is shown first. */
+const BEGIN = /<!-- at ([\d.]+)s speed ([\d.]+)(?: shows (\w+))? -->/;
 
 function story([path, text]: [string, string]): Story {
   const file = path.replace(/\.md$/, ".toml");
@@ -26,6 +28,7 @@ function story([path, text]: [string, string]): Story {
     scenario: scenarios[file] ?? "",
     at: Number(begin?.[1] ?? 0),
     speed: Number(begin?.[2] ?? 0.01),
+    shows: begin?.[3],
   };
 }
 

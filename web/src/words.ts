@@ -40,10 +40,11 @@ export const fileName = (name: string | null): string => `${(name ?? "scenario")
 export const figures = (value: number): string =>
   Number.isInteger(value) ? value.toLocaleString("en", { useGrouping: Math.abs(value) >= 1e4 }) : threeFigures(value);
 
-/** Three figures of a number. */
+/** Three figures of a number; of a larger one all before its point, with commas from 10,000 on. */
 export function threeFigures(value: number): string {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
+  if (size >= 1e4) return figures(Math.round(value));
   if (size >= 100 || value === 0) return value.toFixed(0);
   if (size >= 10) return value.toFixed(1);
   if (size >= 0.01) return value.toFixed(2);

@@ -1,9 +1,10 @@
 // The page in a browser, from the disk, as a reader has it.
 import { expect, test, type Page } from "@playwright/test";
 import { readFileSync } from "node:fs";
-import { filled } from "../src/scale.ts";
+import { places } from "../src/places.ts";
+import { filled, usual } from "../src/scale.ts";
 import { DARK, flowColour, LIGHT } from "../src/theme.ts";
-import { differ, figures, holds, percent } from "../src/words.ts";
+import { differ, figures, holds, percent, threeFigures } from "../src/words.ts";
 import { ADDRESS, STORIES as FOLDER, IDS, axe, program } from "./program.ts";
 
 
@@ -138,6 +139,9 @@ test("a link's rate is that of the moment, and a move holds until its next step"
   await rate.press("ArrowLeft");
   await expect.poll(() => page.evaluate(() => window.explorer?.told?.toml)).toContain('["10s", "9mbit"], ["13.5s", "7mbit"], ["14s", "2mbit"]');
   await expect(shown).toHaveText("7mbit");
+  // The moment is between two samples, and the rate is that from it on.
+  await settled(page);
+  await expect(page.getByRole("group", { name: "Rate of the link, Mbit/s, over time" }).locator(".u-value").nth(1)).toHaveText("7 Mbit/s");
   // Once nothing new comes, the legend still goes with the moment.
   await settled(page);
   await expect.poll(() => measured(page, "utilization")).toHaveLength(2);
@@ -161,6 +165,34 @@ test("a variable has one name, and a value at the moment", async ({ page }) => {
   await settled(page);
   await expect(page.locator(".lane .now")).toHaveText(/^threshold_bytes [1-9][\d,]* bytes$/);
   await expect(page.getByText("dt: threshold_bytes")).toBeVisible();
+  // What it says can be read without a pointer.
+  await page.getByText("What this variable says").press("Enter");
+  await expect(page.getByText("T, not known until the first packet comes")).toBeVisible();
+  // Before the first packet there is none.
+  await page.evaluate(() => window.explorer?.seek(1e9));
+  await expect(page.locator(".lane .now")).toHaveText("threshold_bytes – bytes");
+  await expect(page.getByRole("group", { name: "dt: threshold_bytes, bytes, over time" }).locator(".u-value").nth(1)).toHaveText("–");
+  // The table says of which port it is.
+  await expect(page.getByRole("row", { name: /^port burst: link used/ })).toBeVisible();
+  await expect(page.locator(".answer")).toContainText('At the port "burst", packets wait least');
+});
+
+test("groups have their own waits, and a story says which variable is shown first", async ({ page }) => {
+  await open(page, "#story=l4s");
+  await settled(page);
+  await expect.poll(() => measured(page, "group.scalable.sojourn_ms")).toHaveLength(2);
+  const [[scalable = 0], [classic = 0]] = [await measured(page, "group.scalable.sojourn_ms"), await measured(page, "group.classic.sojourn_ms")];
+  expect(scalable).toBeLessThan(classic / 10);
+  await page.locator(".story-choice select").selectOption("santa");
+  await expect(page.getByText("santa: moves_down")).toBeVisible();
+});
+
+test("a peak at the start makes no chart flat", () => {
+  const after = Array.from({ length: 1000 }, (_, i) => (i < 30 ? 126 : 15));
+  expect(usual([[757, ...after, null]], 4)).toBe(168);
+  // What is not far from the others is shown, and so is what is rare.
+  expect(usual([[300, ...after]], 4)).toBe(300);
+  expect(usual([[1, ...after.map(() => 0)]], 4)).toBe(1);
 });
 
 test("the queue is full only where the buffer is", () => {
@@ -170,11 +202,27 @@ test("the queue is full only where the buffer is", () => {
   // Few are seen, and seem no crowd.
   expect(filled(300, 7, 7 / 2000)).toBe(21);
   expect(of(100, 2000)).toBe(0.25);
+  // Of two queues with one buffer the fuller one is drawn fuller.
+  expect(filled(300, 112, 0.01, 112) / filled(300, 64, 0.01, 112)).toBeCloseTo(112 / 64);
+});
+
+test("each group has a sender of its own, and who shares a place is told", () => {
+  const flows = (...counts: number[]): { group: number; here: boolean }[] => counts.flatMap((n, group) => Array.from({ length: n }, () => ({ group, here: true })));
+  const bursts = places(flows(20, 1), [{ name: "bursts" }, { name: "download" }]);
+  expect(bursts.names).toEqual([[0, "bursts"], [7, "download"], [8, "bursts: 13 more"]]);
+  expect([bursts.of[6], bursts.of[7], bursts.of[20], bursts.shared, bursts.count]).toEqual([6, 8, 7, 8, 9]);
+  const ten = places(flows(10), [{ name: "downloads" }]);
+  expect([ten.count, ten.shared, ten.names]).toEqual([10, undefined, [[0, "downloads"]]]);
+  expect(places(flows(20, 20), [{ name: "a" }, { name: "b" }]).names).toEqual([[0, "a"], [4, "b"], [8, "32 more flows"]]);
+  // Who goes through another port has none.
+  const two = places([{ group: 0, here: false }, { group: 1, here: true }], [{ name: "a" }, { name: "b" }]);
+  expect([two.of, two.names]).toEqual([[-1, 0], [[0, "b"]]]);
 });
 
 test("runs have no flow's colour, and whole numbers no decimals", () => {
   for (const of of [LIGHT, DARK]) for (let flow = 0; flow < 8; flow++) expect(of.lanes).not.toContain(flowColour(flow, of));
   expect([5, 1234, 50000000, 0, 5.125, 99.98].map(figures)).toEqual(["5", "1234", "50,000,000", "0", "5.13", "100.0"]);
+  expect([68951, 68950.6, 9999, 1234.5].map(threeFigures)).toEqual(["68,951", "68,951", "9999", "1235"]);
   // What is equal as it is shown is not better.
   expect([differ(0.061, 0.0649), differ(0.061, 0.0651), differ(100, 100.9), differ(100, 102)]).toEqual([false, true, false, true]);
   expect([0, 0.002, 0.5, 0.999, 1].map(percent)).toEqual(["0 %", "less than 1 %", "50 %", "more than 99 %", "100 %"]);
@@ -201,6 +249,16 @@ test("another queue manager takes the place of one, by the keyboard", async ({ p
   await page.waitForFunction((at) => (window.explorer?.t ?? 0) > at, next);
   await page.keyboard.press(",");
   await expect.poll(t).toBe(next);
+  // The slider of the moment has no use for these keys.
+  await page.getByRole("slider", { name: "Moment" }).focus();
+  await page.keyboard.press(".");
+  await page.waitForFunction((at) => (window.explorer?.t ?? 0) > at, next);
+  const scrolled = await page.evaluate(() => window.scrollY);
+  await page.keyboard.press("Space");
+  await page.waitForFunction(() => window.explorer?.playing);
+  await page.keyboard.press("Space");
+  await page.waitForFunction(() => window.explorer?.playing === false);
+  expect(await page.evaluate(() => window.scrollY)).toBe(scrolled);
 });
 
 test("a permalink says what was shown", async ({ page, context }) => {
@@ -215,9 +273,90 @@ test("a permalink says what was shown", async ({ page, context }) => {
   await open(other, new URL(link ?? "").hash);
   await settled(other);
   expect(await other.evaluate(() => [window.explorer?.told?.toml, window.explorer?.t])).toEqual([toml, t]);
+  // It is still the story, and says that it is changed.
+  await expect(other.locator(".story h2")).toHaveText(/CoDel's square root/);
+  const was = other.locator(".story").getByRole("button", { name: "As it was" });
+  await expect(was).toBeVisible();
   const both = () => Promise.all([page, other].map((of) => measured(of, "sojourn_ms.mean")));
   await expect.poll(async () => (await both()).map((of) => of.length)).toEqual([2, 2]);
   await expect.poll(async () => ((of) => JSON.stringify(of[0]) === JSON.stringify(of[1]))(await both())).toBe(true);
+  await was.click();
+  await expect.poll(() => other.evaluate(() => window.explorer?.told?.toml)).toBe(before);
+  await expect(was).toBeHidden();
+});
+
+test("a story has an address, and Back leads to the one before", async ({ page }) => {
+  await open(page);
+  const title = page.locator(".story h2");
+  const first = (await title.textContent()) ?? "";
+  const choice = page.locator(".story-choice select");
+  await choice.selectOption("codel");
+  await expect(title).toHaveText(/CoDel's square root/);
+  expect(new URL(page.url()).hash).toBe("#story=codel");
+  await choice.selectOption("pie");
+  await expect(title).toHaveText(/^PIE/);
+  await page.goBack();
+  await expect(title).toHaveText(/CoDel's square root/);
+  await page.reload();
+  await expect(title).toHaveText(/CoDel's square root/);
+  await page.goBack();
+  await expect(title).toHaveText(first);
+});
+
+test("another seed keeps moment, story and Undo", async ({ page }) => {
+  await open(page, "#story=bufferbloat");
+  await settled(page);
+  const before = await page.evaluate(() => window.explorer?.told?.toml);
+  const t = await page.evaluate(() => window.explorer?.t);
+  await page.getByText("The scenario's text").click();
+  const text = page.getByRole("textbox", { name: "The scenario's text" });
+  await text.fill((await text.inputValue()).replace(/seeds = .*/, "seeds = [7]"));
+  await page.getByRole("button", { name: "Run this" }).click();
+  await page.waitForFunction(() => window.explorer?.told?.seeds[0] === 7);
+  expect(await page.evaluate(() => window.explorer?.t)).toBe(t);
+  await expect(page.locator(".story")).toContainText("The scenario is changed.");
+  await expect(page.locator(".story")).toContainText("Two uploads and a telephone call");
+  const seed = page.locator('select[data-path="run.seeds"]');
+  await expect(seed).toHaveValue("7");
+  await seed.selectOption("2");
+  await page.waitForFunction(() => window.explorer?.told?.seeds[0] === 2);
+  expect(await page.evaluate(() => window.explorer?.t)).toBe(t);
+  const undo = page.getByRole("button", { name: "Undo" });
+  await undo.click();
+  await expect(seed).toHaveValue("7");
+  await undo.click();
+  await expect(undo).toBeDisabled();
+  await expect.poll(() => page.evaluate(() => window.explorer?.told?.toml)).toBe(before);
+  await expect(page.locator(".story")).not.toContainText("The scenario is changed.");
+});
+
+for (const [what, width, height] of [
+  ["a phone", 390, 844],
+  ["twice the size", 640, 400],
+] as const) {
+  test(`links lead to where the picture is seen: ${what}`, async ({ page }) => {
+    await page.setViewportSize({ width, height });
+    await open(page, "#story=pie");
+    await settled(page);
+    await page.getByText("To the picture").focus();
+    await page.keyboard.press("Enter");
+    const picture = page.locator("canvas.picture").first();
+    await expect(picture).toBeInViewport({ ratio: 0.9 });
+    await page.evaluate(() => window.scrollTo(0, 0));
+    await page.locator(".story a").first().click();
+    await expect(picture).toBeInViewport({ ratio: 0.9 });
+    expect(await page.evaluate(() => window.explorer?.t)).toBe(5e9);
+  });
+}
+
+test("a saved picture says of what it is", async ({ page }) => {
+  await open(page, "#story=codel");
+  await settled(page);
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save picture" }).click()]);
+  const png = readFileSync(await file.path());
+  const tall = await page.locator("canvas.picture").evaluateAll((all) => all.reduce((sum, c) => sum + (c as HTMLCanvasElement).height, 0));
+  // The head of each: its height stands in the file's.
+  expect(png.readUInt32BE(20)).toBe(tall + 2 * 28);
 });
 
 for (const [what, hash, said] of [
@@ -266,8 +405,8 @@ test("a packet that is clicked says what became of it, and what its sender did",
   // The first that waits is at the queue's right end. A finger hits it from 15 pixels below.
   await canvas.click({ position: { x: box.width * 0.675, y: box.height * 0.44 + 36 } });
   const way = page.locator(".way");
-  await expect(way).toContainText(/^ ?Packet \d+ of flow \d \((cubic|bbr)\), 1514 bytes/);
-  await expect(way).toContainText(/It left after|It was dropped/);
+  await expect(way).toContainText(/^ ?Packet \d+ of flow \d \((first|second)\), 1514 bytes/);
+  await expect(way).toContainText(/It still waits, [\d.]+ ms so far, with \d+ before it\. It (leaves after|is dropped)/);
   await expect(way).toContainText(/The sender's window/);
   await way.getByRole("button", { name: "Close" }).click();
   await expect(way).toBeHidden();
