@@ -202,7 +202,7 @@ mod tests {
         let mut counters = vec![0u64; 4];
         counters.extend([0, 5, 0, 7, 0, 0, 0, 0, 2, 0]);
         // Purged to the sum of sojourn times, and 40 octaves of these.
-        counters.extend([0; 7 + 40]);
+        counters.extend([0; 8 + 40]);
         counters.extend([4542, 3]);
         let bytes = counters.iter().flat_map(|n| n.to_ne_bytes()).collect();
         let values = [bytes, codel.params_bytes(), vec![0; codel.state_size()]];

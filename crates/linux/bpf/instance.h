@@ -56,6 +56,9 @@ struct instance {
 	__u32 retunes, restarts; /* of the port, as last seen */
 };
 
+/* From when on the link is free whose rate several share (qdisc.bpf.c). */
+__u64 shared_ns;
+
 MAP(slots, 16384, struct slot);
 #ifdef QW_QUEUES
 MAP(queues, QW_QUEUES, struct queue);

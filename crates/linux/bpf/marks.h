@@ -35,7 +35,7 @@ MAP(asks, ASKS, struct ask);
 /* Marks owed to all flows together: mostly none, and then the program in front
  * need not know whose packet it sees. Should the sum be off by a race, that
  * costs time or a mark, and nothing else. */
-__u32 owed_to_all;
+__u64 owed_to_all;
 
 /* What the companion leaves in a packet's control block, which is the qdisc's
  * to use. */

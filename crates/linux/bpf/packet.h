@@ -33,7 +33,8 @@ static __always_inline __u32 segments_of(struct sk_buff *skb)
 	/* Nobody has counted those of a virtual machine's packets. */
 	if (!segments && size) {
 		segments = length_of(skb) + size - 1;
-		segments = segments > LEAST_HEADERS ? segments - LEAST_HEADERS : 1;
+		segments = segments > LEAST_HEADERS ? segments - LEAST_HEADERS :
+						      1;
 		segments /= size;
 	}
 	return segments ? segments : 1;

@@ -77,7 +77,8 @@ static __always_inline void take_over(__u64 now)
 		running.rate = port.rate;
 		running.rest = 0;
 		if (left)
-			running.next_ns = now + left * QW_NS_PER_SEC / port.rate;
+			running.next_ns =
+				now + left * QW_NS_PER_SEC / port.rate;
 	}
 	if (!running.begun || running.restarts != port.restarts) {
 		if (!running.begun) {

@@ -71,8 +71,7 @@ static __always_inline void see_queue(const struct at *at, struct qw_queue *q,
  * They share the link's time: each that has packets has the next piece of it
  * written down as its own, as long as its head packet, and waits for that. So
  * they take turns, all of the rate is used whoever is busy, and no more. From
- * here on it is free. */
-__u64 shared_ns;
+ * here on (`shared_ns`) it is free. */
 
 /* Others may have theirs written down at the same moment. */
 #define TRIES 64

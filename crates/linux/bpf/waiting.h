@@ -41,7 +41,8 @@ struct instance {
 	__u64 next_ns; /* the link is free again */
 	__u64 last_ns; /* a packet left */
 	__u32 last_bytes; /* of the packet that the link was given last (police.bpf.c) */
-	__u64 rate, rest; /* at which it empties; bytes times 1e9 of less than 1 ns */
+	__u64 rate,
+		rest; /* at which it empties; bytes times 1e9 of less than 1 ns */
 	__u64 now; /* as the discipline was last told */
 	__u64 bytes; /* that wait */
 	__u64 kernel_sent; /* htb's count of bytes that were in packets we know of */

@@ -1,16 +1,15 @@
 //! A discipline to a device, and off it again.
 
 use crate::hosts::Host;
-use crate::ingress::{self, Ingress};
 use crate::maps::{PortMap, Settings, nth, of_value};
 use crate::namespaces::Elsewhere;
 use crate::objects;
 use crate::port::{FIRST, LEAST_RATE, Port, out_of_range, port_map};
 use crate::record::{
-    self, COMPANION, Change, Learned, OWN, Record, Stage, alone, attached, attached_as, everywhere,
+    self, COMPANION, Change, Ingress, Learned, OWN, Record, Stage, alone, attached, attached_as, everywhere,
     ingress_as, ingress_of, record, records,
 };
-use crate::{Error, before, chain, foreign, front, names, netlink, offload, own, shares, system};
+use crate::{Error, before, chain, foreign, front, ingress, names, netlink, offload, own, shares, system};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object};
 use queuewright_aqm::{Discipline, FRAME_BYTES, Info, Spec, Value, Weights};
 use std::ffi::OsString;
@@ -133,7 +132,7 @@ pub fn plan_ingress(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result
     let (index, name) = device(dev)?;
     let dev = &*names::text_of(&name, index);
     // Of a device that is gone and had this name there is nothing to be kept.
-    let known = ingress_of(dev)?.filter(|record| !ingress::is_orphaned(record));
+    let known = ingress_of(dev)?.filter(|record| !record.is_orphaned());
     let there = known.as_ref().map_or(Ok(false), is_there)?;
     if let Some(there) = known.as_ref().filter(|r| there && r.stage == Stage::Attached) {
         let (dev, ifb) = (names::quoted(dev), names::quoted(&there.dev));
@@ -162,7 +161,7 @@ fn plan_police(dev: &str, text: &str, spec: Spec, mut port: Port, incoming: bool
     let (index, name) = device(dev)?;
     let dev = &*names::text_of(&name, index);
     let known = if incoming { ingress_of(dev)? } else { record(dev) };
-    let known = known.filter(|record| !ingress::is_orphaned(record));
+    let known = known.filter(|record| !record.is_orphaned());
     let there = known.as_ref().map_or(Ok(false), is_there)?;
     if let Some(there) = known.as_ref().filter(|r| there && r.stage == Stage::Attached) {
         let of = if incoming { " for what comes in" } else { "" };
@@ -413,7 +412,11 @@ fn put(alone: &File, plan: &Plan, record: &mut Record) -> Result<Option<File>, E
         )));
     }
     if record.ingress.is_some() {
-        ingress::connect(record)?;
+        ingress::load(record)?;
+        chain::attach_redirect(record)?;
+        if let Some(why) = ingress::passes_by(record)? {
+            return Err(Error::Input(format!("what comes in cannot be managed: {why}")));
+        }
     }
     if record.classes.is_empty() { Ok(None) } else { record.serve() }
 }
@@ -453,9 +456,7 @@ fn begin(plan: &Plan) -> Result<Record, Error> {
     }
     // One that tc has taken off since, or of a device that is gone and had this name.
     let is_old = |r: &Record| match (&meant.ingress, &r.ingress) {
-        (Some(of_meant), Some(of)) => {
-            of.index == of_meant.index || r.dev == meant.dev && ingress::is_orphaned(r)
-        }
+        (Some(of_meant), Some(of)) => of.index == of_meant.index || r.dev == meant.dev && r.is_orphaned(),
         (Some(_), None) | (None, Some(_)) if r.police || meant.police => false,
         _ => r.is_of(meant) || r.dev == meant.dev && r.name().is_none(),
     };

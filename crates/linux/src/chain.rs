@@ -1,11 +1,13 @@
 //! Is all of an attached qdisc there: its device, what tc has put at it, its programs and maps.
 
-use crate::ingress::{self, Ingress};
+use crate::ingress;
 use crate::namespaces::Elsewhere;
 use crate::netlink::{self, Entry, number};
 use crate::objects::{self, Hook};
 use crate::port::{Port, port_map};
-use crate::record::{COMPANION, COMPANION_LINK, POLICE, POLICE_LINK, REDIRECT, REDIRECT_LINK, Record};
+use crate::record::{
+    COMPANION, COMPANION_LINK, Ingress, POLICE, POLICE_LINK, REDIRECT, REDIRECT_LINK, Record,
+};
 use crate::{Error, front, names, offload, shares, system};
 use libbpf_rs::query::{LinkTypeInfo, MapInfoIter};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Program};
@@ -124,7 +126,7 @@ pub(crate) fn missing_of(
         });
         return Ok(out);
     }
-    let orphaned = ingress::is_orphaned(record);
+    let orphaned = record.is_orphaned();
     for (name, id) in &record.ids {
         let found = match name.as_str() {
             COMPANION_LINK => companion_of(record),
@@ -311,13 +313,6 @@ fn policed_at(record: &Record) -> Option<u32> {
 pub(crate) fn is_at_a_device(pin: &Path) -> bool {
     let info = Link::open(pin).and_then(|link| link.info());
     info.is_ok_and(|link| matches!(&link.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex != 0))
-}
-
-/// Has the device gone at which a program of the record's had its place? The place is then at none.
-pub(crate) fn has_lost_its_device(record: &Record) -> bool {
-    let pin = if record.police { POLICE_LINK } else { REDIRECT_LINK };
-    let info = Link::open(record.pin(pin)).and_then(|link| link.info());
-    info.is_ok_and(|link| matches!(&link.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex == 0))
 }
 
 fn placed_at(record: &Record, pin: &str, index: u32) -> Option<u32> {

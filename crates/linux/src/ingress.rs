@@ -3,12 +3,10 @@
 
 use crate::hosts::{Host, INGRESS};
 use crate::netlink::{self, Link};
-use crate::offload::Gro;
 use crate::port::Port;
 use crate::record::{REDIRECT, REDIRECT_LINK, Record};
-use crate::{Error, chain, libbpf, names, objects, system};
+use crate::{Error, libbpf, names, objects, system};
 use libbpf_rs::ObjectBuilder;
-use serde::{Deserialize, Serialize};
 use std::fs;
 
 /// What the kernel calls devices of this kind.
@@ -23,36 +21,6 @@ const PARENTS: [u32; 2] = [0xffff_fff2, 0xffff_0000];
 /// What the program says of a packet that it hands over (`TC_ACT_REDIRECT` of linux/pkt_cls.h).
 const HANDS_OVER: u32 = 7;
 
-/// Of a record whose device is an IFB: whose packets it has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ingress {
-    /// Number of the device that they come in on, in the same network namespace.
-    pub index: u32,
-    /// Its name when that was written.
-    pub dev: String,
-    /// Its `gro_max_size` and `gro_ipv4_max_size` before they were set; None: they are as they were.
-    pub(crate) gro: Option<Gro>,
-}
-
-impl Ingress {
-    /// What the device is called now; None: it is not here any more.
-    pub(crate) fn name(&self) -> Option<String> {
-        names::name_of(self.index).map(|name| names::text_of(&name, self.index))
-    }
-
-    /// The same, or what it was called.
-    pub fn called(&self) -> String {
-        self.name().unwrap_or_else(|| self.dev.clone())
-    }
-}
-
-/// Is the device not here any more whose packets a program gives to a record? Its number may be another's by now: the program's place knows.
-pub(crate) fn is_orphaned(record: &Record) -> bool {
-    let index = record.ingress.as_ref().map_or(record.index, |of| of.index);
-    let is_one = record.ingress.is_some() || record.police;
-    is_one && (names::name_of(index).is_none() || chain::has_lost_its_device(record))
-}
-
 /// What the IFB of a device is to be called; by its number where its name is too long, no text, or taken.
 ///
 /// # Errors
@@ -65,7 +33,7 @@ pub(crate) fn name_for(dev: &str, index: u32, known: &[Record]) -> Result<String
         known
             .iter()
             .find(of)
-            .is_some_and(|r| r.ingress.as_ref().is_some_and(|of| of.index == index) || is_orphaned(r))
+            .is_some_and(|r| r.ingress.as_ref().is_some_and(|of| of.index == index) || r.is_orphaned())
     };
     let is_free = |name: &String| !links.iter().any(|link| link.name == **name) || goes(name);
     let all = names_for(dev, index);
@@ -161,8 +129,8 @@ fn ifb_of(record: &Record) -> Result<Option<Link>, Error> {
     Ok(netlink::links()?.into_iter().find(is_it))
 }
 
-/// Loads the program that hands the device's packets to its IFB, and has it do so.
-pub(crate) fn connect(record: &mut Record) -> Result<(), Error> {
+/// Loads the program that hands the device's packets to its IFB.
+pub(crate) fn load(record: &Record) -> Result<(), Error> {
     libbpf::listen();
     let wrong = |e: libbpf_rs::Error| Error::System(format!("the program for what comes in: {e}"));
     let mut object = ObjectBuilder::default().open_memory(INGRESS).map_err(wrong)?;
@@ -177,11 +145,7 @@ pub(crate) fn connect(record: &mut Record) -> Result<(), Error> {
     for mut program in object.progs_mut() {
         program.pin(record.pin(REDIRECT)).map_err(wrong)?;
     }
-    chain::attach_redirect(record)?;
-    match passes_by(record)? {
-        Some(why) => Err(Error::Input(format!("what comes in cannot be managed: {why}"))),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Why packets that come in pass by the IFB, if they do.

@@ -47,13 +47,14 @@ pub use confine::confine;
 pub use doctor::{Finding, doctor};
 pub use export::{All, openmetrics, read_each, serve};
 pub use hosts::{Host, names};
-pub use ingress::Ingress;
 pub use maps::Stats;
 pub use names::{called, quoted, safe, with_name};
 pub use objects::verify;
 pub use offload::SPLIT_BELOW;
 pub use port::{LEAST_RATE, Port};
-pub use record::{Change, Learned, PINS, RUN, Record, Stage, attached, broken, ingress_of, record, records};
+pub use record::{
+    Change, Ingress, Learned, PINS, RUN, Record, Stage, attached, broken, ingress_of, record, records,
+};
 pub use repair::{Fault, faults, repair};
 pub use shares::keep;
 pub use status::{Class, Queue, Status, Variable, status, statuses, variables};

@@ -4,7 +4,7 @@
 
 use crate::netlink::{self, Link};
 use crate::port::Port;
-use crate::record::Record;
+use crate::record::{Gro, Record};
 use crate::{Error, names};
 
 /// The largest packet, bytes (`GSO_LEGACY_MAX_SIZE` of linux/netdevice.h).
@@ -17,9 +17,6 @@ pub const SPLIT_BELOW: u64 = LARGEST * 8 * A_SECOND;
 
 /// Segments of a packet that is not to wait and count as one; and bytes than which any packet is longer.
 const ONE: u32 = 1;
-
-/// Of a device, what is to be given back to it; None: it is as it was.
-pub(crate) type Gro = [Option<u32>; 2];
 
 /// Are packets to be split? Without a rate (0) the device's own queue decides what waits.
 fn is_split(port: &Port) -> bool {

@@ -6,10 +6,10 @@
 
 use crate::before::Before;
 use crate::folder::{Folder, LOCK, UNFINISHED};
-use crate::ingress::{self, Ingress};
 use crate::netlink::HANDLE;
-use crate::offload::Gro;
 use crate::{Error, names, system};
+use libbpf_rs::Link;
+use libbpf_rs::query::LinkTypeInfo;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -116,6 +116,32 @@ fn yes() -> bool {
     true
 }
 
+/// Of a record whose device is an IFB: whose packets it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ingress {
+    /// Number of the device that they come in on, in the same network namespace.
+    pub index: u32,
+    /// Its name when that was written.
+    pub dev: String,
+    /// Its `gro_max_size` and `gro_ipv4_max_size` before they were set; None: they are as they were.
+    pub(crate) gro: Option<Gro>,
+}
+
+impl Ingress {
+    /// What the device is called now; None: it is not here any more.
+    pub(crate) fn name(&self) -> Option<String> {
+        names::name_of(self.index).map(|name| names::text_of(&name, self.index))
+    }
+
+    /// The same, or what it was called.
+    pub fn called(&self) -> String {
+        self.name().unwrap_or_else(|| self.dev.clone())
+    }
+}
+
+/// `gro_max_size` and `gro_ipv4_max_size` of a device; None: this kernel has none.
+pub(crate) type Gro = [Option<u32>; 2];
+
 /// What a policy's weights came with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Learned {
@@ -210,6 +236,21 @@ impl Record {
     /// Does it have packets at the device itself as they come in?
     pub(crate) fn is_incoming(&self) -> bool {
         self.police && self.ingress.is_some()
+    }
+
+    /// Is the device not here any more whose packets a program gives to it? Its number may be another's by now; the program's place,
+    /// which went with the device, is at none.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        let index = self.ingress.as_ref().map_or(self.index, |of| of.index);
+        let link = match self {
+            Record { police: true, .. } => POLICE_LINK,
+            Record { ingress: Some(_), .. } => REDIRECT_LINK,
+            _ => return false,
+        };
+        let place = Link::open(self.pin(link)).and_then(|link| link.info());
+        let is_at_none =
+            place.is_ok_and(|link| matches!(&link.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex == 0));
+        names::name_of(index).is_none() || is_at_none
     }
 
     /// The same device?
@@ -531,7 +572,7 @@ pub fn attached(dev: &str) -> Result<Record, Error> {
 /// # Errors
 /// Without the right to look.
 pub fn ingress_of(dev: &str) -> Result<Option<Record>, Error> {
-    Ok(ingress_as(dev)?.filter(|r| names::index(dev).is_some() || ingress::is_orphaned(r)))
+    Ok(ingress_as(dev)?.filter(|r| names::index(dev).is_some() || r.is_orphaned()))
 }
 
 /// The same, also of one that had this name and is called something else now, if no other has it.
@@ -540,10 +581,10 @@ pub(crate) fn ingress_as(dev: &str) -> Result<Option<Record>, Error> {
     let all: Vec<Record> = records()?.into_iter().filter(|record| record.ingress.is_some()).collect();
     let by_number = |r: &&Record| {
         let number = r.ingress.as_ref().map(|of| of.index);
-        number.is_some() && number == index && !ingress::is_orphaned(r)
+        number.is_some() && number == index && !r.is_orphaned()
     };
     let by_name = |r: &&Record| {
-        r.ingress.as_ref().is_some_and(|of| of.dev == dev) && (index.is_none() || ingress::is_orphaned(r))
+        r.ingress.as_ref().is_some_and(|of| of.dev == dev) && (index.is_none() || r.is_orphaned())
     };
     Ok(all.iter().find(by_number).or_else(|| all.iter().find(by_name)).cloned())
 }

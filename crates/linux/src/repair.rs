@@ -6,7 +6,7 @@ use crate::namespaces::{Elsewhere, Inventory};
 use crate::netlink::{self, Entry, number};
 use crate::pins::{MAP, Pinned, Place, pinned_now, place_of};
 use crate::record::{self, PINS, Record, Stage, alone, everywhere};
-use crate::{Error, chain, front, ingress, names, namespaces, system};
+use crate::{Error, chain, front, names, namespaces, system};
 use std::cell::LazyCell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -143,7 +143,7 @@ pub fn faults() -> Result<Vec<Fault>, Error> {
             None => add(what, "forgets it", Way::Forget(record.clone())),
             Some(_) if !there => add(what, "forgets it", Way::Forget(record.clone())),
             // Nothing comes to it any more.
-            Some(_) if ingress::is_orphaned(record) => add(what, "forgets it", Way::Forget(record.clone())),
+            Some(_) if record.is_orphaned() => add(what, "forgets it", Way::Forget(record.clone())),
             Some(_) if record.stage != Stage::Attached => {
                 add(what, "finishes it or takes it back", Way::Settle(record.clone()))
             }

@@ -2,11 +2,10 @@
 
 use crate::Error;
 use crate::attach::info_of;
-use crate::ingress::Ingress;
 use crate::maps::{PortMap, QueueMap, Stats, nth, of_value};
 use crate::namespaces::Elsewhere;
 use crate::port::FIRST;
-use crate::record::{self, Record};
+use crate::record::{self, Ingress, Record};
 use crate::{chain, front, names, shares};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use queuewright_aqm::{Info, Probe, Seen};

@@ -480,7 +480,7 @@ mod tests {
             [
                 "Packets wait least with titrate, 2.5 ms on average, and longest with droptail, 85 ms (34 times as long).",
                 "All use the link alike, 99.2 % to 99.5 %.",
-                "With titrate call loses 12.0 % of its packets, one in 8 (droptail: 0.3 %).",
+                "With titrate \"call\" loses 12.0 % of its packets, one in 8 (droptail: 0.3 %).",
                 "With titrate the 10 long flows of TCP share unevenly (Jain's index 0.29, as if 3 of 10 flows had all); no other is better by 0.1.",
             ]
         );
@@ -557,7 +557,7 @@ mod tests {
             with(run("a", 1, 5.0, 0.9, 0.99, 0.7), f64::NAN),
             with(run("b", 1, 9.0, 0.9, 0.99, 0.0), f64::NAN),
         ]));
-        assert_eq!(said[2], "With a call loses 70.0 % of its packets (b: 0.0 %).");
+        assert_eq!(said[2], "With a \"call\" loses 70.0 % of its packets (b: 0.0 %).");
     }
 
     /// Who is best for what: a call, pages, players and answers. What hardly differs is not told.
@@ -596,7 +596,7 @@ mod tests {
             said[2..],
             [
                 "Calls: \"call\" sounds best with a, MOS 4.4 (b may be as good), and worst with c, MOS 1.0.",
-                "Pages, by the median: web has its pages soonest with a, 0.70 s, and latest with c, where fewer came.",
+                "Pages, by the median: \"web\" has its pages soonest with a, 0.70 s, and latest with c, where fewer came.",
                 "Answers: \"cubic\" has most round trips a minute beside it with a, 700 (c may be as good), and fewest with b, 90.",
             ]
         );

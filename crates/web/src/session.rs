@@ -170,7 +170,9 @@ impl Session {
                 all["series"] = json!(SERIES);
                 Ok(Reply::Json(all))
             }
-            Request::Explain { name, variables } => explain(&name, variables).map(|html| Reply::Bytes(html.into())),
+            Request::Explain { name, variables } => {
+                explain(&name, variables).map(|html| Reply::Bytes(html.into()))
+            }
             Request::Markdown { text } => Ok(Reply::Bytes(markdown::rendered(&text).into())),
             Request::Load { text, name, flags } => {
                 let mut laid = Flags::default();
