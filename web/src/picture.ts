@@ -174,7 +174,7 @@ export class Picture {
     g.textAlign = "center";
     const used = full === undefined ? "queue" : `${percent(full)} of the buffer${port?.shared ? `, other ports ${percent(others)}` : ""}`;
     g.textAlign = "left";
-    g.fillText(used, queueLeft + 8, y + tall + 12);
+    g.fillText(used, queueLeft + 8, y + tall + 12, w - queueLeft - 12);
     g.textAlign = "center";
     if (packets.ready < t && model.told && t < model.told.duration_ns) {
       g.fillText("looking for this moment ...", (queueLeft + queueRight) / 2, h - 18);
