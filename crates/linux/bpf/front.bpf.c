@@ -47,11 +47,6 @@ struct note {
 
 #define OURS 0x71770001u
 
-PARAMS params SEC(".bss.params");
-STATE state SEC(".bss.state");
-struct qw_bpf_port port SEC(".bss.port");
-struct qw_bpf_stats stats SEC(".bss.stats");
-
 /* How a scheduler's functions differ from the others', and which class of htb is
  * a queue's: src/front.rs makes them. */
 #ifdef QW_QUEUES
@@ -109,31 +104,6 @@ QW_PART int show_shares(void)
 	return 0;
 }
 #endif
-
-/* The parameters may have been changed by `queuewright set`. */
-static __always_inline void take_over(__u64 now)
-{
-	if (!running.begun || running.restarts != port.restarts) {
-		if (!running.begun) {
-			running.begun = 1;
-			running.idle = 1;
-			running.next_ns = now;
-			running.retunes = port.retunes;
-			stats.marking = QW_BPF_MARKS_FRONT;
-		}
-		running.restarts = port.restarts;
-		begin(&state, &params, now);
-#ifdef QW_QUEUES
-		show_shares();
-#endif
-	}
-#ifdef QW_RETUNE
-	if (running.retunes != port.retunes) {
-		running.retunes = port.retunes;
-		CALL(retune)(&state, &params);
-	}
-#endif
-}
 
 /* ---------------------------------------- what flows are to be told --- */
 
@@ -395,11 +365,17 @@ int front(struct __sk_buff *skb)
 	struct qw_queue q;
 	__u32 random = 0, number, which, to = 0;
 	struct qw_bpf_queue *queue;
+	__u32 segments = segments_of(inner);
 	__s32 bytes;
 
 	skb->tc_classid = CLASS_OF(0);
 	running.sch = (__u64)root;
+#ifdef QW_QUEUES
+	if (take_over(now))
+		show_shares();
+#else
 	take_over(now);
+#endif
 	look_at(root, now);
 	/* What others have sent through htb is none of ours. */
 	if (!running.packets)
@@ -421,15 +397,14 @@ int front(struct __sk_buff *skb)
 
 	look(inner, &k);
 	k.enqueue_ns = now;
-	bytes = (__s32)skb->wire_len +
-		port.overhead * (__s32)segments_of(inner);
+	bytes = (__s32)skb->wire_len + port.overhead * (__s32)segments;
 	k.bytes = bytes > 0 ? (__u32)bytes : 1;
 	/* Once asked for it stays in the packet, where `left` finds it. */
 	if (settings.needs_flow || settings.acts_at_head)
 		k.flow = bpf_get_hash_recalc(skb);
 	stats.arrived_packets++;
 	stats.arrived_bytes += k.bytes;
-	stats.gso_packets += segments_of(inner) > 1;
+	stats.gso_packets += segments > 1;
 
 	/* Before a scheduler counts it among what waits. */
 	if (is_full()) {

@@ -3,8 +3,7 @@
  * A discipline of aqm/ as a policer, at a device's tcx hook: no packet waits.
  * The queue that the discipline sees is only counted: the packets that are let
  * in fill it, and it empties at port.rate. It is compiled once for each that
- * decides when a packet comes and needs nothing of those that have left
- * (QW_POLICES): -DQW_NAME=titrate -DQW_HEADER='"titrate.h"'.
+ * decides when a packet comes, and drops or marks none that waits (QW_POLICES): -DQW_NAME=titrate -DQW_HEADER='"titrate.h"'.
  *
  * What leaves the counted queue is made up for when the next packet comes, at
  * the time when it left, so that the discipline is called as by any other host.
@@ -22,11 +21,6 @@
 #define TC_ACT_SHOT 2
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-PARAMS params SEC(".bss.params");
-STATE state SEC(".bss.state");
-struct qw_bpf_port port SEC(".bss.port");
-struct qw_bpf_stats stats SEC(".bss.stats");
 
 /* Another processor is looking at a packet. */
 __u32 busy SEC(".bss.busy");
@@ -66,37 +60,18 @@ static __always_inline __u64 on_link(__u64 now)
 	return left < running.last_bytes ? left : running.last_bytes;
 }
 
-/* The parameters may have been changed by `queuewright set`. */
-static __always_inline void take_over(__u64 now)
+/* What is on the link goes on at the rate that there is now. */
+static __always_inline void take_rate(__u64 now)
 {
 	__u64 left;
 
-	/* What was on the link at the old rate goes on at the new one. */
-	if (running.rate != port.rate) {
-		left = running.rate ? on_link(now) : 0;
-		running.rate = port.rate;
-		running.rest = 0;
-		if (left)
-			running.next_ns =
-				now + left * QW_NS_PER_SEC / port.rate;
-	}
-	if (!running.begun || running.restarts != port.restarts) {
-		if (!running.begun) {
-			running.begun = 1;
-			running.idle = 1;
-			running.next_ns = now;
-			running.retunes = port.retunes;
-			stats.marking = QW_BPF_MARKS_FRONT;
-		}
-		running.restarts = port.restarts;
-		begin(&state, &params, now);
-	}
-#ifdef QW_RETUNE
-	if (running.retunes != port.retunes) {
-		running.retunes = port.retunes;
-		CALL(retune)(&state, &params);
-	}
-#endif
+	if (running.rate == port.rate)
+		return;
+	left = running.rate ? on_link(now) : 0;
+	running.rate = port.rate;
+	running.rest = 0;
+	if (left)
+		running.next_ns = now + left * QW_NS_PER_SEC / port.rate;
 }
 
 /* The head packet goes to the link at `now`. */
@@ -171,6 +146,7 @@ static __always_inline int judge(struct __sk_buff *skb)
 	struct qw_verdict verdict;
 	struct qw_queue q;
 	__u32 random = 0;
+	__u32 segments = segments_of(inner);
 	__s32 bytes;
 
 	/* Clocks of processors may differ by a little. */
@@ -179,19 +155,20 @@ static __always_inline int judge(struct __sk_buff *skb)
 	running.now = now;
 	if (running.begun)
 		serve(now);
+	take_rate(now);
 	take_over(now);
 
 	look(inner, &k);
 	k.enqueue_ns = now;
 	/* Of what comes in wire_len leaves out the header of the link. */
 	bytes = (__s32)(skb->wire_len > skb->len ? skb->wire_len : skb->len) +
-		port.overhead * (__s32)segments_of(inner);
+		port.overhead * (__s32)segments;
 	k.bytes = bytes > 0 ? (__u32)bytes : 1;
 	if (settings.needs_flow)
 		k.flow = bpf_get_hash_recalc(skb);
 	stats.arrived_packets++;
 	stats.arrived_bytes += k.bytes;
-	stats.gso_packets += segments_of(inner) > 1;
+	stats.gso_packets += segments > 1;
 	if (is_full()) {
 		stats.no_slot++;
 		return drop(qw_drop(QW_REASON_LIMIT));
@@ -219,10 +196,9 @@ static __always_inline int judge(struct __sk_buff *skb)
 SEC("tc")
 int police(struct __sk_buff *skb)
 {
-	int verdict;
-
 	struct sk_buff *inner = bpf_cast_to_kern_ctx(skb);
 	__u64 net = (__u64)inner->dev->nd_net.net;
+	int verdict;
 
 	if (!port.rate)
 		return TCX_NEXT;

@@ -6,6 +6,7 @@
 #ifndef QW_BPF_WAITING_H
 #define QW_BPF_WAITING_H
 
+#include "host.h"
 #include "kernel.h"
 #include "shared.h"
 
@@ -58,6 +59,10 @@ struct instance {
 };
 
 struct instance running SEC(".bss.running");
+PARAMS params SEC(".bss.params");
+STATE state SEC(".bss.state");
+struct qw_bpf_port port SEC(".bss.port");
+struct qw_bpf_stats stats SEC(".bss.stats");
 
 MAP(slots, 16384, struct slot);
 #ifdef QW_QUEUES
@@ -141,6 +146,32 @@ static __always_inline void leave(struct qw_bpf_queue *queue, struct slot *slot)
 	slot->waits = 0;
 	slot->next = running.unused;
 	running.unused = number;
+}
+
+/* The parameters may have been changed by `queuewright set`. Has the discipline
+ * begun anew? */
+static __always_inline int take_over(__u64 now)
+{
+	int anew = !running.begun || running.restarts != port.restarts;
+
+	if (!running.begun) {
+		running.begun = 1;
+		running.idle = 1;
+		running.next_ns = now;
+		running.retunes = port.retunes;
+		stats.marking = QW_BPF_MARKS_FRONT;
+	}
+	if (anew) {
+		running.restarts = port.restarts;
+		begin(&state, &params, now);
+	}
+#ifdef QW_RETUNE
+	if (running.retunes != port.retunes) {
+		running.retunes = port.retunes;
+		CALL(retune)(&state, &params);
+	}
+#endif
+	return anew;
 }
 
 #endif /* QW_BPF_WAITING_H */

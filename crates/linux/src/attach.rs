@@ -84,20 +84,17 @@ pub fn plan(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result<Plan, E
     }
     // Of what a command that was killed has left it is known what was there before.
     let left = known.filter(|r| r.index == index);
+    if let Some(of) = left.as_ref().and_then(|record| record.ingress.as_ref()) {
+        let (dev, of) = (names::quoted(dev), names::quoted(&of.called()));
+        return Err(Error::Input(format!(
+            "{dev} is there for what comes in on {of}: detach {of} takes it away"
+        )));
+    }
     let gso_max_segs = offload::gso_before(index, &port, left.as_ref().and_then(|r| r.gso_max_segs))?;
     let before = match left.filter(|_| there) {
         Some(left) => left.before,
         None => before::before(&name, index)?,
     };
-    if let Some(record) =
-        records()?.iter().find(|r| r.index == index && r.ingress.is_some() && !r.is_incoming())
-    {
-        let of = record.ingress.as_ref().map(Ingress::called).unwrap_or_default();
-        let (dev, of) = (names::quoted(dev), names::quoted(&of));
-        return Err(Error::Input(format!(
-            "{dev} is there for what comes in on {of}: detach {of} takes it away"
-        )));
-    }
     let queues = system::queues(&name);
     let link = netlink::links()?.into_iter().find(|link| link.index == index);
     let address = Some(link.ok_or_else(|| changed(dev))?.address);
@@ -131,16 +128,7 @@ pub fn plan_ingress(dev: &str, text: &str, spec: Spec, mut port: Port) -> Result
     allow(&spec, &mut port)?;
     let (index, name) = device(dev)?;
     let dev = &*names::text_of(&name, index);
-    // Of a device that is gone and had this name there is nothing to be kept.
-    let known = ingress_of(dev)?.filter(|record| !record.is_orphaned());
-    let there = known.as_ref().map_or(Ok(false), is_there)?;
-    if let Some(there) = known.as_ref().filter(|r| there && r.stage == Stage::Attached) {
-        let (dev, ifb) = (names::quoted(dev), names::quoted(&there.dev));
-        return Err(Error::Input(format!(
-            "{dev} has {} already for what comes in: set {ifb} changes it, detach {dev} takes it off",
-            there.text
-        )));
-    }
+    let known = left_of(dev, ingress_of(dev)?)?;
     ingress::check(dev, index)?;
     let ifb = ingress::name_for(dev, index, &records()?)?;
     port.overhead = ingress::overhead(index, &port)?;
@@ -160,18 +148,7 @@ fn plan_police(dev: &str, text: &str, spec: Spec, mut port: Port, incoming: bool
     ingress::needs_tcx("--police")?;
     let (index, name) = device(dev)?;
     let dev = &*names::text_of(&name, index);
-    let known = if incoming { ingress_of(dev)? } else { record(dev) };
-    let known = known.filter(|record| !record.is_orphaned());
-    let there = known.as_ref().map_or(Ok(false), is_there)?;
-    if let Some(there) = known.as_ref().filter(|r| there && r.stage == Stage::Attached) {
-        let of = if incoming { " for what comes in" } else { "" };
-        return Err(Error::Input(format!(
-            "{} has {} already{of}: set {} changes it, detach takes it off",
-            names::quoted(dev),
-            there.text,
-            names::quoted(&there.dev)
-        )));
-    }
+    let known = left_of(dev, if incoming { ingress_of(dev)? } else { record(dev) })?;
     let had = known.map(|record| record.given_back()).unwrap_or_default();
     let (mut of, mut gso_max_segs) = (None, None);
     if incoming {
@@ -189,6 +166,24 @@ fn plan_police(dev: &str, text: &str, spec: Spec, mut port: Port, incoming: bool
         record.dev += record::INCOMING;
     }
     Ok(Plan { record, spec, port })
+}
+
+/// What is left of what a device had in one direction, if nothing is attached there. Of a device that is gone and had this name it is
+/// nothing.
+fn left_of(dev: &str, known: Option<Record>) -> Result<Option<Record>, Error> {
+    let known = known.filter(|record| !record.is_orphaned());
+    let there = known.as_ref().map_or(Ok(false), is_there)?;
+    match known.as_ref().filter(|r| there && r.stage == Stage::Attached) {
+        Some(there) => {
+            let of = if there.ingress.is_some() { " for what comes in" } else { "" };
+            let (dev, name) = (names::quoted(dev), names::quoted(&there.dev));
+            Err(Error::Input(format!(
+                "{dev} has {} already{of}: set {name} changes it, detach {dev} takes it off",
+                there.text
+            )))
+        }
+        None => Ok(known),
+    }
 }
 
 /// What cannot be, whatever the device is.
@@ -302,14 +297,15 @@ impl Plan {
             steps
                 .push(format!("ip link set dev {dev} gso_max_segs 1 (it has {segments}): packets are split"));
         }
+        if let Some(of) = self.record.ingress.as_ref().filter(|of| of.gro.is_some()) {
+            let from = names::quoted(&of.dev);
+            steps.push(format!("ip link set dev {from} gro_max_size 1: packets are not put together"));
+        }
         if self.port.police {
             let (from, hook) = match &self.record.ingress {
                 Some(of) => (names::quoted(&of.dev), "ingress"),
                 None => (dev, "egress"),
             };
-            if let Some(Ingress { gro: Some(_), .. }) = self.record.ingress {
-                steps.push(format!("ip link set dev {from} gro_max_size 1: packets are not put together"));
-            }
             steps.push(format!("at {from}'s tcx {hook} hook, the program that polices"));
             return steps;
         }
@@ -326,9 +322,6 @@ impl Plan {
         }
         if let Some(of) = &self.record.ingress {
             let from = names::quoted(&of.dev);
-            if of.gro.is_some() {
-                steps.push(format!("ip link set dev {from} gro_max_size 1: packets are not put together"));
-            }
             steps.push(format!("at {from}'s tcx ingress hook, the program that hands packets to {dev}"));
             // Its number it has when it is made.
             let (none, number) =

@@ -7,7 +7,6 @@ use crate::port::Port;
 use crate::record::{REDIRECT, REDIRECT_LINK, Record};
 use crate::{Error, libbpf, names, objects, system};
 use libbpf_rs::ObjectBuilder;
-use std::fs;
 
 /// What the kernel calls devices of this kind.
 const KIND: &str = "ifb";
@@ -92,9 +91,7 @@ pub(crate) fn overhead(index: u32, port: &Port) -> Result<i32, Error> {
 
 /// Hooks at which a program meets packets that come in, without tc's own at them.
 pub(crate) fn needs_tcx(option: &str) -> Result<(), Error> {
-    let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
-    let function = b"\0tcx_link_attach\0";
-    match types.windows(function.len()).any(|w| w == function) {
+    match system::has_tcx() {
         true => Ok(()),
         false => Err(Error::Input(format!(
             "{option} needs Linux {} or newer, with CONFIG_NET_XGRESS; this is {}",

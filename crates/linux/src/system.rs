@@ -51,6 +51,11 @@ pub fn has_bpf_qdiscs() -> Option<bool> {
     })
 }
 
+/// Has this kernel places for programs beside tc's own (tcx)?
+pub(crate) fn has_tcx() -> bool {
+    fs::read("/sys/kernel/btf/vmlinux").is_ok_and(|types| describes(&types, "tcx_link_attach"))
+}
+
 /// Is there a function in the kernel with which a BPF qdisc can set CE? Our module brings it, if it was
 /// built with BTF.
 pub fn sets_ce() -> bool {
